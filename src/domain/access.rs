@@ -1,0 +1,306 @@
+//! Who may do what: users, their tokens, teams, repositories and grants.
+//!
+//! A role is never stored for a repository that a team's role already covers: it is worked out
+//! each time, so taking something away can't leave a copy behind.
+//! Deliberately absent: tokens. The ledger knows their SHA-256 only.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::event::{Event, TokenIssued};
+use super::id::TokenId;
+use super::name::{TeamName, UserName};
+use super::scope::{Scope, ScopeKind};
+use super::text::ShortText;
+use super::time::Time;
+
+/// What an identity may do in a scope. Each role includes the ones before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// See.
+    Read,
+    /// Take locks.
+    Write,
+    /// Break locks, give and take access.
+    Admin,
+}
+
+/// The SHA-256 of a token, as 64 hex digits on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TokenHash(pub [u8; 32]);
+
+impl FromStr for TokenHash {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        const RULE: &str = "must be 64 lower-case hex digits";
+        let digits = text.as_bytes();
+        if digits.len() != 64 || !digits.iter().all(|d| matches!(d, b'0'..=b'9' | b'a'..=b'f')) {
+            return Err(RULE);
+        }
+        let mut hash = [0; 32];
+        for (byte, pair) in hash.iter_mut().zip(text.as_bytes().chunks(2)) {
+            let pair = std::str::from_utf8(pair).map_err(|_| RULE)?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| RULE)?;
+        }
+        Ok(Self(hash))
+    }
+}
+
+impl TryFrom<String> for TokenHash {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        text.parse()
+    }
+}
+
+impl From<TokenHash> for String {
+    fn from(hash: TokenHash) -> String {
+        hash.to_string()
+    }
+}
+
+impl fmt::Display for TokenHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for TokenHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    /// Whether it administers the server.
+    pub admin: bool,
+    /// Whether it is out of service.
+    pub is_disabled: bool,
+    /// When it was made.
+    pub created_at: Time,
+}
+
+/// A token, without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    /// The user that it stands for.
+    pub user: UserName,
+    /// SHA-256 of the whole token.
+    pub sha256: TokenHash,
+    /// What it is for.
+    pub label: Option<ShortText>,
+    /// When it was issued.
+    pub created_at: Time,
+    /// When it stops working; never if `None`.
+    pub expires_at: Option<Time>,
+    /// Whether it was revoked.
+    pub is_revoked: bool,
+}
+
+impl Token {
+    /// Whether the token works at `time`.
+    pub fn is_live(&self, time: Time) -> bool {
+        !self.is_revoked && self.expires_at.is_none_or(|end| time < end)
+    }
+}
+
+/// A team.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Team {
+    /// Its members and what each may do.
+    pub members: BTreeMap<UserName, Role>,
+}
+
+/// All identities, scopes and roles.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Access {
+    users: BTreeMap<UserName, User>,
+    tokens: BTreeMap<TokenId, Token>,
+    teams: BTreeMap<TeamName, Team>,
+    repos: BTreeMap<Scope, Time>,
+    grants: BTreeMap<Scope, BTreeMap<UserName, Role>>,
+}
+
+impl Access {
+    /// A user by name.
+    pub fn user(&self, user: &UserName) -> Option<&User> {
+        self.users.get(user)
+    }
+
+    /// All users, by name.
+    pub fn users(&self) -> impl Iterator<Item = (&UserName, &User)> {
+        self.users.iter()
+    }
+
+    /// A token by its public part, revoked and expired ones too.
+    pub fn token(&self, token: TokenId) -> Option<&Token> {
+        self.tokens.get(&token)
+    }
+
+    /// All tokens, by id.
+    pub fn tokens(&self) -> impl Iterator<Item = (TokenId, &Token)> {
+        self.tokens.iter().map(|(id, token)| (*id, token))
+    }
+
+    /// A team by name.
+    pub fn team(&self, team: &TeamName) -> Option<&Team> {
+        self.teams.get(team)
+    }
+
+    /// All teams, by name.
+    pub fn teams(&self) -> impl Iterator<Item = (&TeamName, &Team)> {
+        self.teams.iter()
+    }
+
+    /// All repositories, by scope, with the time at which each was made.
+    pub fn repos(&self) -> impl Iterator<Item = (&Scope, Time)> {
+        self.repos.iter().map(|(scope, time)| (scope, *time))
+    }
+
+    /// The direct grants in a scope, by user.
+    pub fn grants(&self, scope: &Scope) -> impl Iterator<Item = (&UserName, Role)> {
+        self.grants.get(scope).into_iter().flatten().map(|(user, role)| (user, *role))
+    }
+
+    /// Whether there is such a scope.
+    pub fn has_scope(&self, scope: &Scope) -> bool {
+        match scope.kind() {
+            ScopeKind::User(user) => self.users.contains_key(&user),
+            ScopeKind::Team(team) => self.teams.contains_key(&team),
+            ScopeKind::Repo(_) => self.repos.contains_key(scope),
+        }
+    }
+
+    /// Whether the user administers the server. A disabled one administers nothing.
+    pub fn is_server_admin(&self, user: &UserName) -> bool {
+        self.users.get(user).is_some_and(|u| u.admin && !u.is_disabled)
+    }
+
+    /// The highest role of a user in a scope; `None` if it may not know that the scope exists,
+    /// and for a scope that doesn't. Being disabled is judged apart.
+    pub fn role(&self, user: &UserName, scope: &Scope) -> Option<Role> {
+        let account = self.users.get(user)?;
+        if !self.has_scope(scope) {
+            return None;
+        }
+        if account.admin {
+            return Some(Role::Admin);
+        }
+        let above = match scope.kind() {
+            ScopeKind::Repo(parent) => self.role_at(user, &parent),
+            ScopeKind::User(_) | ScopeKind::Team(_) => None,
+        };
+        above.max(self.role_at(user, scope))
+    }
+
+    /// The role that a scope itself gives, without what comes from above.
+    fn role_at(&self, user: &UserName, scope: &Scope) -> Option<Role> {
+        let own = match scope.kind() {
+            ScopeKind::User(name) => (name == *user).then_some(Role::Admin),
+            ScopeKind::Team(team) => {
+                self.teams.get(&team).and_then(|team| team.members.get(user).copied())
+            }
+            ScopeKind::Repo(_) => None,
+        };
+        own.max(self.grants.get(scope).and_then(|grants| grants.get(user).copied()))
+    }
+
+    /// Whether the user is in service and may take locks in the scope.
+    pub fn can_write(&self, user: &UserName, scope: &Scope) -> bool {
+        self.users.get(user).is_some_and(|u| !u.is_disabled)
+            && self.role(user, scope) >= Some(Role::Write)
+    }
+
+    /// Whether the user is in service and may see the scope.
+    pub fn can_read(&self, user: &UserName, scope: &Scope) -> bool {
+        self.users.get(user).is_some_and(|u| !u.is_disabled) && self.role(user, scope).is_some()
+    }
+
+    /// Folds an access event in; others change nothing here.
+    pub(super) fn apply(&mut self, time: Time, event: &Event) {
+        match event {
+            Event::UserCreated(e) => {
+                let user = User { admin: e.admin, is_disabled: false, created_at: time };
+                self.users.insert(e.user.clone(), user);
+            }
+            Event::UserDisabled(e) => self.set_disabled(&e.user, true),
+            Event::UserEnabled(e) => self.set_disabled(&e.user, false),
+            Event::TokenIssued(e) => self.issue(time, e),
+            Event::TokenRevoked(e) => {
+                if let Some(token) = self.tokens.get_mut(&e.token_id) {
+                    token.is_revoked = true;
+                }
+            }
+            Event::TeamCreated(e) => {
+                self.teams.insert(e.team.clone(), Team::default());
+            }
+            Event::TeamMemberAdded(e) => {
+                self.teams
+                    .entry(e.team.clone())
+                    .or_default()
+                    .members
+                    .insert(e.user.clone(), e.role);
+            }
+            Event::TeamMemberRemoved(e) => {
+                if let Some(team) = self.teams.get_mut(&e.team) {
+                    team.members.remove(&e.user);
+                }
+            }
+            Event::RepoCreated(e) => {
+                self.repos.insert(e.repo.clone(), time);
+            }
+            Event::AccessGranted(e) => {
+                self.grants.entry(e.scope.clone()).or_default().insert(e.user.clone(), e.role);
+            }
+            Event::AccessRevoked(e) => {
+                if let Some(grants) = self.grants.get_mut(&e.scope) {
+                    grants.remove(&e.user);
+                    if grants.is_empty() {
+                        self.grants.remove(&e.scope);
+                    }
+                }
+            }
+            Event::LedgerOpened(_)
+            | Event::LedgerRecovered(_)
+            | Event::LedgerRestored(_)
+            | Event::LockAcquired(_)
+            | Event::LockQueued(_)
+            | Event::LockContended(_)
+            | Event::LockDeadlockRejected(_)
+            | Event::LockHeartbeat(_)
+            | Event::LockPromoted(_)
+            | Event::LockReleased(_)
+            | Event::LockExpired(_)
+            | Event::LockBroken(_)
+            | Event::LockWaitCancelled(_)
+            | Event::LockWaitTimedOut(_) => {}
+        }
+    }
+
+    fn set_disabled(&mut self, user: &UserName, is_disabled: bool) {
+        if let Some(user) = self.users.get_mut(user) {
+            user.is_disabled = is_disabled;
+        }
+    }
+
+    fn issue(&mut self, time: Time, e: &TokenIssued) {
+        let token = Token {
+            user: e.user.clone(),
+            sha256: e.sha256,
+            label: e.label.clone(),
+            created_at: time,
+            expires_at: e.expires_at,
+            is_revoked: false,
+        };
+        self.tokens.insert(e.token_id, token);
+    }
+}

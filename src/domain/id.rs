@@ -1,0 +1,95 @@
+//! Identifiers. All of them come in from outside the core, which makes none.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub Uuid);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = uuid::Error;
+
+            fn from_str(text: &str) -> Result<Self, uuid::Error> {
+                text.parse().map(Self)
+            }
+        }
+    };
+}
+
+uuid_id! {
+    /// One acquisition by one identity.
+    TicketId
+}
+uuid_id! {
+    /// The caller's name for one request, so that a retry of it is known as such. Compared as a
+    /// value: any UUID version, any letter case.
+    RequestUuid
+}
+uuid_id! {
+    /// The public part of a token.
+    TokenId
+}
+uuid_id! {
+    /// Names a ledger for ever, through backups and restores.
+    LedgerId
+}
+
+/// An event's place in the ledger, from 1. Stays below 2^53, so JSON numbers hold it exactly.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Sequence(pub u64);
+
+impl Sequence {
+    /// The sequence that stands before the first event.
+    pub const ZERO: Self = Self(0);
+
+    /// The one that follows.
+    #[must_use]
+    pub fn next(self) -> Self {
+        self.plus(1)
+    }
+
+    /// The one `count` places further on.
+    #[must_use]
+    pub fn plus(self, count: u64) -> Self {
+        Self(self.0 + count)
+    }
+}
+
+impl fmt::Display for Sequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Orders holds over all locks: the sequence of the event that began the hold. A target that
+/// refuses every fence token lower than the highest it has seen refuses every stale holder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FenceToken(pub Sequence);
+
+impl fmt::Display for FenceToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

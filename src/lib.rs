@@ -1,0 +1,2 @@
+//! Pearing: an event-sourced lock ledger.
+pub mod domain;
