@@ -1,0 +1,211 @@
+//! From a command to events, or to a refusal.
+//!
+//! The first questions are the same for every command: does the token work, is its user in
+//! service, may it see the scope, may it do this there. What follows is each operation's own, in
+//! `lock/` and below for access.
+
+use super::access::Role;
+use super::command::{Caller, Command};
+use super::event::Event;
+use super::id::{Sequence, TicketId};
+use super::lock;
+use super::name::{Actor, UserName};
+use super::refusal::Refusal;
+use super::scope::{LockKey, Scope};
+use super::state::State;
+use super::ticket::Ticket;
+use super::time::Time;
+
+mod administer;
+
+/// When, and where in the ledger, a decision falls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct At {
+    /// The ledger time of the batch.
+    pub time: Time,
+    /// The sequence that the decision's first event gets.
+    pub next_sequence: Sequence,
+}
+
+/// How much one identity or one lock may take up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Held and waiting tickets of one identity.
+    pub live_tickets_per_identity: u32,
+    /// Waiting identities of one lock.
+    pub places_per_lock: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { live_tickets_per_identity: 10_000, places_per_lock: 10_000 }
+    }
+}
+
+/// What is over and bears on a command. Looked up before the command is decided, so that the core
+/// reads nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Past {
+    /// For an acquire: the ticket, live or ended, that its identity made under its request UUID.
+    pub request: Option<TicketId>,
+    /// The ticket that the command or `request` names, if it has ended.
+    pub ticket: Option<Ticket>,
+}
+
+/// What the caller is told about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// A ticket.
+    Ticket {
+        /// Which.
+        ticket_id: TicketId,
+        /// Whether the command had been carried out before, under the same request UUID.
+        is_replay: bool,
+    },
+    /// A lock.
+    Lock(LockKey),
+    /// It is as asked for.
+    Done,
+}
+
+/// A command carried out: what happened by it, and what the caller is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// Who caused the events.
+    pub actor: Actor,
+    /// What happened; empty if everything was as asked for already.
+    pub events: Vec<Event>,
+    /// What the caller is told.
+    pub answer: Answer,
+}
+
+/// Decides a command. All deadlines up to `at.time` have been settled before.
+///
+/// # Errors
+///
+/// A [`Refusal`]: nothing happened, and nothing may be appended.
+pub fn decide(
+    state: &State,
+    past: &Past,
+    limits: &Limits,
+    at: At,
+    caller: Caller,
+    command: &Command,
+) -> Result<Decision, Refusal> {
+    let context = Context { state, past, limits, at, actor: actor(state, at, caller)? };
+    let (events, answer) = match command {
+        Command::AcquireLock { ticket_id, input } => {
+            lock::acquire::acquire(&context, *ticket_id, input)?
+        }
+        Command::HeartbeatTicket { lock, ticket_id, lease } => {
+            lock::heartbeat::heartbeat(&context, lock, *ticket_id, *lease)?
+        }
+        Command::ReleaseTicket { lock, ticket_id } => {
+            lock::release::release(&context, lock, *ticket_id)?
+        }
+        Command::BreakLock { lock, fence_token, reason } => {
+            lock::release::break_lock(&context, lock, *fence_token, reason)?
+        }
+        Command::CreateUser { .. }
+        | Command::DisableUser { .. }
+        | Command::EnableUser { .. }
+        | Command::IssueToken { .. }
+        | Command::RevokeToken { .. }
+        | Command::CreateTeam { .. }
+        | Command::SetTeamMember { .. }
+        | Command::RemoveTeamMember { .. }
+        | Command::CreateRepo { .. }
+        | Command::GrantAccess { .. }
+        | Command::RevokeAccess { .. } => {
+            context.require_in_service()?;
+            (administer::administer(&context, command)?, Answer::Done)
+        }
+    };
+    Ok(Decision { actor: context.actor, events, answer })
+}
+
+/// Who stands behind the caller. A token that was revoked or has expired when the command is
+/// decided stands for nobody, whatever it was when the command arrived.
+fn actor(state: &State, at: At, caller: Caller) -> Result<Actor, Refusal> {
+    match caller {
+        Caller::Ledger => Ok(Actor::Ledger),
+        Caller::Token(id) => match state.access().token(id) {
+            Some(token) if token.is_live(at.time) => Ok(Actor::User(token.user.clone())),
+            Some(_) | None => Err(Refusal::Unauthenticated),
+        },
+    }
+}
+
+/// What a decision may look at, and the questions that several operations ask.
+pub(super) struct Context<'a> {
+    pub(super) state: &'a State,
+    pub(super) past: &'a Past,
+    pub(super) limits: &'a Limits,
+    pub(super) at: At,
+    actor: Actor,
+}
+
+impl Context<'_> {
+    /// The user that acts.
+    pub(super) fn user(&self) -> Result<&UserName, Refusal> {
+        match &self.actor {
+            Actor::User(user) => Ok(user),
+            Actor::Ledger => Err(Refusal::Forbidden("only a user can hold a lock")),
+        }
+    }
+
+    fn is_disabled(&self, user: &UserName) -> bool {
+        self.state.access().user(user).is_none_or(|user| user.is_disabled)
+    }
+
+    /// A disabled user may only read and release its own tickets.
+    pub(super) fn require_in_service(&self) -> Result<(), Refusal> {
+        match &self.actor {
+            Actor::User(user) if self.is_disabled(user) => {
+                Err(Refusal::Forbidden("a disabled user may only read and release its own tickets"))
+            }
+            Actor::User(_) | Actor::Ledger => Ok(()),
+        }
+    }
+
+    /// Needs a role in a scope. Without any, the scope doesn't exist for the caller.
+    pub(super) fn require_role(&self, scope: &Scope, least: Role) -> Result<(), Refusal> {
+        self.require_in_service()?;
+        let role = match &self.actor {
+            Actor::Ledger => self.state.access().has_scope(scope).then_some(Role::Admin),
+            Actor::User(user) => self.state.access().role(user, scope),
+        };
+        match role {
+            None => Err(Refusal::NotFound("scope")),
+            Some(role) if role >= least => Ok(()),
+            Some(_) if least == Role::Admin => {
+                Err(Refusal::Forbidden("this needs the role admin in the scope"))
+            }
+            Some(_) => Err(Refusal::Forbidden("this needs the role write in the scope")),
+        }
+    }
+
+    /// A ticket of the caller's own, live or ended, named together with its lock.
+    pub(super) fn own_ticket(&self, lock: &LockKey, id: TicketId) -> Result<&Ticket, Refusal> {
+        let user = self.user()?;
+        let ticket = self.ticket(id).filter(|ticket| ticket.lock() == *lock);
+        if let Some(ticket) = ticket
+            && ticket.owner == *user
+        {
+            return Ok(ticket);
+        }
+        self.require_in_service()?;
+        match ticket {
+            Some(_) if self.state.access().can_read(user, &lock.scope) => {
+                Err(Refusal::Forbidden("the ticket belongs to another identity"))
+            }
+            Some(_) | None => Err(Refusal::NotFound("ticket")),
+        }
+    }
+
+    /// A ticket by its id, live or ended.
+    pub(super) fn ticket(&self, id: TicketId) -> Option<&Ticket> {
+        let ended = self.past.ticket.as_ref().filter(|ticket| ticket.id == id);
+        self.state.ticket(id).or(ended)
+    }
+}

@@ -1,0 +1,194 @@
+//! Users, tokens, teams, repositories and grants.
+//!
+//! Setting what is set already succeeds and appends nothing. What takes write access away also
+//! cancels the waits that needed it, in the same append: so no promotion has to ask again.
+
+use super::Context;
+use crate::domain::access::Role;
+use crate::domain::command::Command;
+use crate::domain::event::{
+    AccessGranted, AccessRevoked, Event, LockWaitCancelled, RepoCreated, TeamCreated,
+    TeamMemberAdded, TeamMemberRemoved, TokenIssued, TokenRevoked, UserChanged, UserCreated,
+};
+use crate::domain::name::{Actor, TeamName, UserName};
+use crate::domain::refusal::Refusal;
+use crate::domain::scope::{Scope, ScopeKind};
+use crate::domain::text::ShortText;
+use crate::domain::ticket::Ticket;
+
+const SECONDS_A_DAY: u32 = 86_400;
+
+pub(super) fn administer(context: &Context<'_>, command: &Command) -> Result<Vec<Event>, Refusal> {
+    let Some(event) = change(context, command)? else { return Ok(Vec::new()) };
+    let cancelled = cancelled_waits(context, &event);
+    Ok(std::iter::once(event).chain(cancelled).collect())
+}
+
+/// The change itself; `None` where everything is as asked for already.
+fn change(context: &Context<'_>, command: &Command) -> Result<Option<Event>, Refusal> {
+    let access = context.state.access();
+    match command {
+        Command::CreateUser { user, admin } => {
+            context.require_server_admin()?;
+            if access.user(user).is_some() {
+                return Err(Refusal::AlreadyExists("user"));
+            }
+            Ok(Some(Event::UserCreated(UserCreated { user: user.clone(), admin: *admin })))
+        }
+        Command::DisableUser { user } => {
+            context.require_server_admin()?;
+            let is_disabled = context.require_user(user)?.is_disabled;
+            let event = Event::UserDisabled(UserChanged { user: user.clone() });
+            Ok((!is_disabled).then_some(event))
+        }
+        Command::EnableUser { user } => {
+            context.require_server_admin()?;
+            let is_disabled = context.require_user(user)?.is_disabled;
+            let event = Event::UserEnabled(UserChanged { user: user.clone() });
+            Ok(is_disabled.then_some(event))
+        }
+        Command::IssueToken { token_id, user, sha256, label, expires_in_days } => {
+            context.require_server_admin()?;
+            context.require_user(user)?;
+            if access.token(*token_id).is_some() {
+                return Err(Refusal::AlreadyExists("token"));
+            }
+            let end = |days: u32| context.at.time.plus_seconds(days * SECONDS_A_DAY);
+            Ok(Some(Event::TokenIssued(TokenIssued {
+                token_id: *token_id,
+                user: user.clone(),
+                sha256: *sha256,
+                label: label.clone(),
+                expires_at: expires_in_days.map(end),
+            })))
+        }
+        Command::RevokeToken { token_id } => {
+            context.require_server_admin()?;
+            let token = access.token(*token_id).ok_or(Refusal::NotFound("token"))?;
+            let event = TokenRevoked { token_id: *token_id, user: token.user.clone() };
+            Ok((!token.is_revoked).then_some(Event::TokenRevoked(event)))
+        }
+        Command::CreateTeam { team } => {
+            context.require_server_admin()?;
+            if access.team(team).is_some() {
+                return Err(Refusal::AlreadyExists("team"));
+            }
+            Ok(Some(Event::TeamCreated(TeamCreated { team: team.clone() })))
+        }
+        Command::SetTeamMember { team, user, role } => set_member(context, team, user, *role),
+        Command::RemoveTeamMember { team, user } => remove_member(context, team, user),
+        Command::CreateRepo { repo } => create_repo(context, repo),
+        Command::GrantAccess { scope, user, role } => grant(context, scope, user, *role),
+        Command::RevokeAccess { scope, user } => revoke(context, scope, user),
+        Command::AcquireLock { .. }
+        | Command::HeartbeatTicket { .. }
+        | Command::ReleaseTicket { .. }
+        | Command::BreakLock { .. } => unreachable!("lock commands are decided elsewhere"),
+    }
+}
+
+fn set_member(
+    context: &Context<'_>,
+    team: &TeamName,
+    user: &UserName,
+    role: Role,
+) -> Result<Option<Event>, Refusal> {
+    context.require_role(&Scope::team(team), Role::Admin)?;
+    context.require_user(user)?;
+    let present = context.state.access().team(team).and_then(|team| team.members.get(user));
+    let event = TeamMemberAdded { team: team.clone(), user: user.clone(), role };
+    Ok((present != Some(&role)).then_some(Event::TeamMemberAdded(event)))
+}
+
+fn remove_member(
+    context: &Context<'_>,
+    team: &TeamName,
+    user: &UserName,
+) -> Result<Option<Event>, Refusal> {
+    context.require_role(&Scope::team(team), Role::Admin)?;
+    let members = context.state.access().team(team).map(|team| &team.members);
+    if !members.is_some_and(|members| members.contains_key(user)) {
+        return Err(Refusal::NotFound("member"));
+    }
+    let event = TeamMemberRemoved { team: team.clone(), user: user.clone() };
+    Ok(Some(Event::TeamMemberRemoved(event)))
+}
+
+fn create_repo(context: &Context<'_>, repo: &Scope) -> Result<Option<Event>, Refusal> {
+    let ScopeKind::Repo(parent) = repo.kind() else {
+        return Err(Refusal::InvalidArgument {
+            field: "repo",
+            rule: "must be teams/NAME/REPO or users/NAME/REPO",
+        });
+    };
+    context.require_role(&parent, Role::Admin)?;
+    if context.state.access().has_scope(repo) {
+        return Err(Refusal::AlreadyExists("repository"));
+    }
+    Ok(Some(Event::RepoCreated(RepoCreated { repo: repo.clone() })))
+}
+
+fn grant(
+    context: &Context<'_>,
+    scope: &Scope,
+    user: &UserName,
+    role: Role,
+) -> Result<Option<Event>, Refusal> {
+    context.require_role(scope, Role::Admin)?;
+    context.require_user(user)?;
+    let present = context.state.access().grants(scope).find(|(name, _)| *name == user);
+    let event = AccessGranted { scope: scope.clone(), user: user.clone(), role };
+    Ok((present.map(|(_, role)| role) != Some(role)).then_some(Event::AccessGranted(event)))
+}
+
+fn revoke(context: &Context<'_>, scope: &Scope, user: &UserName) -> Result<Option<Event>, Refusal> {
+    context.require_role(scope, Role::Admin)?;
+    if !context.state.access().grants(scope).any(|(name, _)| name == user) {
+        return Err(Refusal::NotFound("grant"));
+    }
+    Ok(Some(Event::AccessRevoked(AccessRevoked { scope: scope.clone(), user: user.clone() })))
+}
+
+impl Context<'_> {
+    fn require_server_admin(&self) -> Result<(), Refusal> {
+        match &self.actor {
+            Actor::Ledger => Ok(()),
+            Actor::User(user) if self.state.access().is_server_admin(user) => Ok(()),
+            Actor::User(_) => Err(Refusal::Forbidden("this needs an administrator of the server")),
+        }
+    }
+
+    fn require_user(&self, user: &UserName) -> Result<&crate::domain::access::User, Refusal> {
+        self.state.access().user(user).ok_or(Refusal::NotFound("user"))
+    }
+}
+
+/// The waits that end because the change leaves their identity without write access.
+fn cancelled_waits(context: &Context<'_>, change: &Event) -> Vec<Event> {
+    let (Event::UserDisabled(UserChanged { user })
+    | Event::TeamMemberAdded(TeamMemberAdded { user, .. })
+    | Event::TeamMemberRemoved(TeamMemberRemoved { user, .. })
+    | Event::AccessGranted(AccessGranted { user, .. })
+    | Event::AccessRevoked(AccessRevoked { user, .. })) = change
+    else {
+        return Vec::new();
+    };
+    let is_disabled = matches!(change, Event::UserDisabled(_));
+    let reason = if is_disabled { "user-disabled" } else { "access-revoked" };
+    let reason = ShortText::try_from(reason.to_owned()).expect("the reason is short");
+    let mut after = context.state.access().clone();
+    after.apply(context.at.time, change);
+    let is_lost = |ticket: &&Ticket| {
+        ticket.is_waiting() && !after.can_write(&ticket.owner, &ticket.input.scope)
+    };
+    let cancelled = |ticket: &Ticket| {
+        Event::LockWaitCancelled(LockWaitCancelled {
+            ticket_id: ticket.id,
+            scope: ticket.input.scope.clone(),
+            lock_name: ticket.input.lock_name.clone(),
+            owner: ticket.owner.clone(),
+            reason: Some(reason.clone()),
+        })
+    };
+    context.state.tickets_of(user).filter(is_lost).map(cancelled).collect()
+}
