@@ -68,13 +68,13 @@ pub(super) fn is_queue_ahead_an_edge() -> bool {
     !is_planted(Planted::CycleEdgesWithoutQueueAhead)
 }
 
-pub(super) fn lease_deadline_for_heartbeat(ticket: &Ticket) -> Option<Time> {
+pub(super) fn deadline_of_expired(ticket: &Ticket) -> Option<Time> {
     match ticket.phase {
         Phase::Ended { end: End::Expired, deadline, .. }
             if is_planted(Planted::HeartbeatOnExpiredTicket) =>
         {
             deadline
         }
-        Phase::Held { .. } | Phase::Waiting { .. } | Phase::Ended { .. } => ticket.lease_deadline(),
+        Phase::Held { .. } | Phase::Waiting { .. } | Phase::Ended { .. } => None,
     }
 }

@@ -20,7 +20,7 @@ pub(in crate::domain) fn heartbeat(
     }
     let deadline = ticket.lease_deadline();
     #[cfg(feature = "planted-bugs")]
-    let deadline = crate::domain::planted::lease_deadline_for_heartbeat(ticket);
+    let deadline = deadline.or_else(|| crate::domain::planted::deadline_of_expired(ticket));
     let Some(deadline) = deadline else { return Err(Refusal::TicketNotHeld(ticket_id)) };
     let at = context.at;
     // Due deadlines are settled before any command is decided, so a held ticket has time left.
