@@ -1,2 +1,3 @@
 //! Pearing: an event-sourced lock ledger.
 pub mod domain;
+pub mod ledger;
