@@ -1,3 +1,8 @@
 //! Pearing: an event-sourced lock ledger.
+pub mod clock;
 pub mod domain;
 pub mod ledger;
+#[cfg(feature = "server")]
+pub mod projection;
+#[cfg(feature = "server")]
+pub mod service;

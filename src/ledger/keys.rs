@@ -45,6 +45,21 @@ pub fn history(lock: &LockKey, sequence: Sequence) -> Vec<u8> {
     key
 }
 
+/// In `History`: an event of the ledger itself, which bears on every lock. No scope is empty, so
+/// no lock's key begins like this.
+pub fn history_of_ledger(sequence: Sequence) -> Vec<u8> {
+    let mut key = history_prefix_of_ledger();
+    key.extend_from_slice(&sequence.0.to_be_bytes());
+    key
+}
+
+/// In `History`: what the keys of the ledger's own events begin with, and no others.
+pub fn history_prefix_of_ledger() -> Vec<u8> {
+    let mut key = Vec::new();
+    push_text(&mut key, "");
+    key
+}
+
 /// In `History`: what the keys of a lock's events begin with, and no others.
 pub fn history_prefix_of_lock(lock: &LockKey) -> Vec<u8> {
     let mut key = history_prefix_of_scope(&lock.scope);

@@ -1,0 +1,2 @@
+//! The pipeline.
+pub mod batch;
