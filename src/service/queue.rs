@@ -1,0 +1,153 @@
+//! The bounded queue in front of the writer.
+//!
+//! Two lanes: heartbeats and releases have their own, and go first, so that a flood of acquires
+//! costs no holder its lease. A full lane refuses at once: waiting would only hide the overload.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How many asks each lane holds. At tens of thousands of commands a second this is a fraction of
+/// a second of work; more would be answered too late to be of use.
+const LANE_ASKS_MAX: usize = 8192;
+
+/// Which lane an ask takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// Heartbeats and releases.
+    Holders,
+    /// All else.
+    Others,
+}
+
+/// Why an ask was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rejected {
+    /// The lane is full.
+    Full,
+    /// The writer takes no more.
+    Closed,
+}
+
+/// What the writer took.
+pub(super) struct Taken<T> {
+    /// Heartbeats and releases first, then the rest, each in order of arrival.
+    pub(super) asks: Vec<T>,
+    /// Whether no more will ever come.
+    pub(super) is_closed: bool,
+}
+
+pub(super) struct Queue<T> {
+    lanes: Mutex<Lanes<T>>,
+    arrived: Condvar,
+}
+
+struct Lanes<T> {
+    holders: VecDeque<T>,
+    others: VecDeque<T>,
+    is_closed: bool,
+}
+
+impl<T> Queue<T> {
+    pub(super) fn new() -> Self {
+        let lanes =
+            Lanes { holders: VecDeque::new(), others: VecDeque::new(), is_closed: false };
+        Self { lanes: Mutex::new(lanes), arrived: Condvar::new() }
+    }
+
+    /// Puts an ask at the end of its lane.
+    pub(super) fn push(&self, lane: Lane, ask: T) -> Result<(), Rejected> {
+        let mut lanes = self.lock();
+        if lanes.is_closed {
+            return Err(Rejected::Closed);
+        }
+        let queue = match lane {
+            Lane::Holders => &mut lanes.holders,
+            Lane::Others => &mut lanes.others,
+        };
+        if queue.len() >= LANE_ASKS_MAX {
+            return Err(Rejected::Full);
+        }
+        queue.push_back(ask);
+        drop(lanes);
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    /// Takes up to `most` asks. Waits for one for at most `patience`, without end if `None`.
+    pub(super) fn take(&self, most: usize, patience: Option<Duration>) -> Taken<T> {
+        let mut lanes = self.lock();
+        let is_idle = |lanes: &mut Lanes<T>| {
+            lanes.holders.is_empty() && lanes.others.is_empty() && !lanes.is_closed
+        };
+        lanes = match patience {
+            None => self.arrived.wait_while(lanes, is_idle).unwrap_or_else(PoisonError::into_inner),
+            Some(patience) => {
+                let waited = self.arrived.wait_timeout_while(lanes, patience, is_idle);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        let holders = lanes.holders.len().min(most);
+        let others = lanes.others.len().min(most - holders);
+        let mut asks: Vec<T> = lanes.holders.drain(..holders).collect();
+        asks.extend(lanes.others.drain(..others));
+        let is_empty = lanes.holders.is_empty() && lanes.others.is_empty();
+        Taken { asks, is_closed: lanes.is_closed && is_empty }
+    }
+
+    /// Takes no more asks; what is queued is still handed out.
+    pub(super) fn close(&self) {
+        self.lock().is_closed = true;
+        self.arrived.notify_all();
+    }
+
+    /// Drops what is queued, whose senders then see that no answer will come.
+    pub(super) fn abandon(&self) {
+        let mut lanes = self.lock();
+        lanes.is_closed = true;
+        lanes.holders.clear();
+        lanes.others.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lanes<T>> {
+        // No code panics while it holds the lock, and each change leaves the lanes whole.
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holders_go_first_and_each_lane_keeps_its_order() {
+        let queue = Queue::new();
+        for (lane, ask) in
+            [(Lane::Others, 1), (Lane::Holders, 2), (Lane::Others, 3), (Lane::Holders, 4)]
+        {
+            assert_eq!(queue.push(lane, ask), Ok(()));
+        }
+        assert_eq!(queue.take(3, None).asks, [2, 4, 1]);
+        assert_eq!(queue.take(3, None).asks, [3]);
+    }
+
+    #[test]
+    fn a_full_lane_refuses_and_leaves_the_other_open() {
+        let queue = Queue::new();
+        for ask in 0..LANE_ASKS_MAX {
+            assert_eq!(queue.push(Lane::Others, ask), Ok(()));
+        }
+        assert_eq!(queue.push(Lane::Others, 0), Err(Rejected::Full));
+        assert_eq!(queue.push(Lane::Holders, 0), Ok(()));
+    }
+
+    #[test]
+    fn what_was_queued_before_closing_is_still_handed_out() {
+        let queue = Queue::new();
+        assert_eq!(queue.push(Lane::Others, 1), Ok(()));
+        queue.close();
+        assert_eq!(queue.push(Lane::Others, 2), Err(Rejected::Closed));
+        let taken = queue.take(10, None);
+        assert_eq!((taken.asks, taken.is_closed), (vec![1], true));
+    }
+}
