@@ -4,5 +4,7 @@ pub mod domain;
 pub mod ledger;
 #[cfg(feature = "server")]
 pub mod projection;
+pub mod random;
 #[cfg(feature = "server")]
 pub mod service;
+pub mod wire;

@@ -1,0 +1,150 @@
+//! An event as a CloudEvents 1.0 JSON object.
+//!
+//! Made from the record's stored line: only the envelope is read, and `data` is passed through
+//! byte for byte, so a feed costs no second parse and can't change what was recorded.
+//! Deliberately absent: the typed event. Who needs it decodes the record.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::domain::id::{LedgerId, Sequence};
+
+/// What every type begins with on the wire.
+pub const TYPE_PREFIX: &str = "pearing.";
+
+/// A record's stored line.
+#[derive(Deserialize)]
+struct Line<'a> {
+    sequence: Sequence,
+    #[serde(borrow)]
+    time: Cow<'a, str>,
+    #[serde(borrow)]
+    actor: Cow<'a, str>,
+    #[serde(borrow, rename = "type")]
+    type_name: Cow<'a, str>,
+    version: u32,
+    #[serde(borrow)]
+    subject: Cow<'a, str>,
+    #[serde(borrow)]
+    data: &'a RawValue,
+}
+
+/// An event on the wire.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CloudEvent<'a> {
+    /// `1.0`
+    #[serde(borrow)]
+    pub specversion: Cow<'a, str>,
+    /// The sequence, as a string.
+    #[serde(borrow)]
+    pub id: Cow<'a, str>,
+    /// `/ledgers/LEDGER`
+    #[serde(borrow)]
+    pub source: Cow<'a, str>,
+    /// The type, with the prefix `pearing.`.
+    #[serde(borrow, rename = "type")]
+    pub type_name: Cow<'a, str>,
+    /// The scope, then what in it.
+    #[serde(borrow)]
+    pub subject: Cow<'a, str>,
+    /// The ledger time.
+    #[serde(borrow)]
+    pub time: Cow<'a, str>,
+    /// `application/json`
+    #[serde(borrow)]
+    pub datacontenttype: Cow<'a, str>,
+    /// `urn:pearing:schema:TYPE:VERSION`
+    #[serde(borrow)]
+    pub dataschema: Cow<'a, str>,
+    /// The user who caused it, or `ledger`.
+    #[serde(borrow)]
+    pub actor: Cow<'a, str>,
+    /// The record's place in the hash chain, in lower-case hex.
+    #[serde(borrow)]
+    pub hash: Cow<'a, str>,
+    /// What happened, as it was recorded.
+    #[serde(borrow)]
+    pub data: &'a RawValue,
+}
+
+/// The digits of a hash.
+struct Hex<'a>(&'a [u8; 32]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl<'a> CloudEvent<'a> {
+    /// From a record's stored line and its hash.
+    ///
+    /// # Errors
+    /// The line is none that a ledger stores.
+    pub fn from_stored(
+        line: &'a [u8],
+        hash: &[u8; 32],
+        ledger_id: LedgerId,
+    ) -> serde_json::Result<Self> {
+        let line: Line<'a> = serde_json::from_slice(line)?;
+        Ok(Self {
+            specversion: "1.0".into(),
+            id: line.sequence.to_string().into(),
+            source: format!("/ledgers/{ledger_id}").into(),
+            dataschema: format!("urn:pearing:schema:{}:{}", line.type_name, line.version).into(),
+            type_name: format!("{TYPE_PREFIX}{}", line.type_name).into(),
+            subject: line.subject,
+            time: line.time,
+            datacontenttype: "application/json".into(),
+            actor: line.actor,
+            hash: Hex(hash).to_string().into(),
+            data: line.data,
+        })
+    }
+
+    /// The sequence; `None` if the id is no number.
+    pub fn sequence(&self) -> Option<Sequence> {
+        self.id.parse().ok().map(Sequence)
+    }
+
+    /// The type without its prefix.
+    pub fn plain_type(&self) -> &str {
+        self.type_name.strip_prefix(TYPE_PREFIX).unwrap_or(&self.type_name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = r#"{"sequence":7,"time":"2026-01-31T12:00:00.000Z","actor":"ana","type":"lock.released","version":1,"subject":"users/ana/locks/x","data":{ "b":1, "a":[2.50] }}"#;
+
+    #[test]
+    fn an_event_has_the_fixed_names_in_their_order_and_its_data_untouched() {
+        let event =
+            CloudEvent::from_stored(LINE.as_bytes(), &[0xab; 32], LedgerId(uuid::Uuid::nil()))
+                .expect("a stored line");
+        let json = serde_json::to_string(&event).expect("plain values");
+        let expected = concat!(
+            r#"{"specversion":"1.0","id":"7","source":"/ledgers/00000000-0000-0000-0000-000000000000","#,
+            r#""type":"pearing.lock.released","subject":"users/ana/locks/x","#,
+            r#""time":"2026-01-31T12:00:00.000Z","datacontenttype":"application/json","#,
+            r#""dataschema":"urn:pearing:schema:lock.released:1","actor":"ana","#,
+            r#""hash":"abababababababababababababababababababababababababababababababab","#,
+            r#""data":{ "b":1, "a":[2.50] }}"#,
+        );
+        assert_eq!(json, expected);
+        let read: CloudEvent<'_> = serde_json::from_str(&json).expect("what was written");
+        assert_eq!(read.sequence(), Some(Sequence(7)));
+        assert_eq!(read.plain_type(), "lock.released");
+    }
+
+    #[test]
+    fn a_line_without_its_data_is_no_event() {
+        let line = br#"{"sequence":7,"time":"t","actor":"a","type":"x","version":1,"subject":"s"}"#;
+        assert!(CloudEvent::from_stored(line, &[0; 32], LedgerId(uuid::Uuid::nil())).is_err());
+    }
+}

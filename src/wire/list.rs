@@ -1,0 +1,16 @@
+//! A page of a list.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::id::Sequence;
+
+/// A page: its items, the cursor of the next page, and the state that it shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct List<T> {
+    /// The items, in the list's order.
+    pub items: Vec<T>,
+    /// What to send as `after` to get the next page; null at the end.
+    pub next: Option<String>,
+    /// The state that this shows.
+    pub sequence: Sequence,
+}

@@ -1,0 +1,79 @@
+//! What an answer shows of one state, before it becomes JSON.
+//!
+//! The service fills these from ONE state, so that an answer never mixes two. They hold ledger
+//! times; only the JSON turns them into what remains of a lease.
+//! Deliberately absent: serde. What leaves the process is in the sibling modules.
+
+use crate::domain::id::{FenceToken, Sequence, TicketId};
+use crate::domain::name::{LockName, UserName};
+use crate::domain::scope::{LockKey, Scope};
+use crate::domain::text::ShortText;
+use crate::domain::ticket::Ticket;
+use crate::domain::time::Time;
+
+/// A ticket and what only the state around it knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TicketView {
+    /// The ticket.
+    pub ticket: Ticket,
+    /// Held tickets of its hold now; 0 if it is not held.
+    pub depth: u32,
+    /// The place of its identity in the queue, from 1, if it waits.
+    pub queue_position: Option<u32>,
+}
+
+/// Who holds a lock now, as those see it who contend or wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HolderView {
+    /// The holder.
+    pub owner: UserName,
+    /// The hold's fence token.
+    pub fence_token: FenceToken,
+    /// The note of the hold's first ticket.
+    pub note: Option<ShortText>,
+    /// The latest deadline of the hold's tickets.
+    pub lease_expires_at: Time,
+}
+
+/// One step of a deadlock's cycle. What the asker may not read is `None`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CycleEdgeView {
+    /// Who waits.
+    pub owner: Option<UserName>,
+    /// For whom.
+    pub waits_for: Option<UserName>,
+    /// Where the lock lives that it waits for.
+    pub scope: Option<Scope>,
+    /// The lock that it waits for.
+    pub lock_name: Option<LockName>,
+    /// The ticket that waits.
+    pub ticket_id: Option<TicketId>,
+}
+
+/// The answer to a call about one ticket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TicketAnswer {
+    /// The ticket as it is now.
+    pub ticket: TicketView,
+    /// Whether an acquire met a request that was made before.
+    pub is_replay: bool,
+    /// Who holds the lock now; `None` if it is free, or if the asker may not read the scope.
+    pub holder: Option<HolderView>,
+    /// The cycle of a rejected deadlock: begins with the rejected owner and returns to it.
+    pub cycle: Vec<CycleEdgeView>,
+    /// The state that this shows.
+    pub sequence: Sequence,
+}
+
+/// A lock: who holds it and who waits, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockView {
+    /// The lock.
+    pub lock: LockKey,
+    /// The held tickets, in the order in which they were made. Empty if the lock is free.
+    pub holds: Vec<TicketView>,
+    /// The waiting tickets, in the order of their places.
+    pub queue: Vec<TicketView>,
+    /// The state that this shows.
+    pub sequence: Sequence,
+}
