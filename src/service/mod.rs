@@ -1,2 +1,360 @@
-//! The pipeline.
+//! The service: one method for each operation, one writer behind them.
+//!
+//! Commands go through the queue to the writer ([`Writer`](writer), the pipeline). Reads take the
+//! published state, which is always that of a durable append, and never wait for a disk.
+
 pub mod batch;
+mod disk;
+mod queue;
+pub mod recover;
+mod show;
+mod snapshot;
+mod watch;
+mod writer;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use subtle::ConstantTimeEq;
+use tokio::sync::{oneshot, watch as tokio_watch};
+
+use crate::clock::LedgerClock;
+use crate::domain::command::{Caller, Command};
+use crate::domain::event::Record;
+use crate::domain::id::{FenceToken, Sequence, TicketId, TokenId};
+use crate::domain::refusal::Refusal;
+use crate::domain::scope::LockKey;
+use crate::domain::text::ShortText;
+use crate::domain::ticket::TicketInput;
+use crate::domain::time::{LeaseSeconds, Time};
+use crate::domain::{Limits, State};
+use crate::ledger::{Ledger, LedgerError};
+use crate::random;
+use crate::wire::token;
+use crate::wire::view::{LockView, TicketAnswer, TicketView};
+
+use disk::Disk;
+use queue::{Lane, Queue, Rejected};
+use watch::TicketWatch;
+use writer::{Ask, Writer};
+
+/// How a service runs.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How much one identity or one lock may take up.
+    pub limits: Limits,
+    /// Where the ledger lies, if it is on a disk whose free space is to be watched.
+    pub data: Option<PathBuf>,
+    /// Free space, in bytes, below which new work is refused.
+    pub reserve_bytes: u64,
+}
+
+/// A handle to the service; clones are the same service.
+#[derive(Clone)]
+pub struct Service(Arc<Shared>);
+
+/// What the writer and the readers share.
+struct Shared {
+    ledger: Arc<dyn Ledger>,
+    clock: LedgerClock,
+    /// The state of the last durable append.
+    published: RwLock<State>,
+    queue: Queue<Ask>,
+    watch: TicketWatch,
+    head: tokio_watch::Sender<Sequence>,
+    draining: tokio_watch::Sender<bool>,
+    has_stopped: AtomicBool,
+    disk: Disk,
+}
+
+/// A refusal, with what its answer shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Why.
+    pub refusal: Refusal,
+    /// The ticket that it is about, as it is now.
+    pub ticket: Option<TicketView>,
+    /// The state that this was judged by.
+    pub sequence: Sequence,
+}
+
+/// Why an operation has no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServiceError {
+    /// The caller's business.
+    Refused(Box<Refused>),
+    /// Too much at once: ask again soon.
+    Busy,
+    /// The server is about to stop: ask again when it is back.
+    Draining,
+    /// The disk is nearly full: nothing new is taken on.
+    DiskFull,
+    /// The storage failed. Whether the command was carried out is unknown.
+    Stopped,
+}
+
+/// What a command's caller is told.
+enum Told {
+    Ticket(Box<TicketAnswer>),
+    Lock(Box<LockView>),
+    Done(Sequence),
+}
+
+/// The running writer.
+pub struct Running {
+    /// Resolves when the writer has ended: after [`Service::stop`], or on a storage error.
+    pub ended: oneshot::Receiver<Result<(), LedgerError>>,
+}
+
+impl Service {
+    /// Starts the writer on the state of the ledger's head.
+    ///
+    /// # Errors
+    ///
+    /// The operating system's, if there can be no further thread.
+    pub fn start(
+        ledger: Arc<dyn Ledger>,
+        state: State,
+        clock: LedgerClock,
+        options: Options,
+    ) -> std::io::Result<(Self, Running)> {
+        let shared = Arc::new(Shared {
+            ledger,
+            clock,
+            head: tokio_watch::Sender::new(state.head()),
+            published: RwLock::new(state.clone()),
+            queue: Queue::new(),
+            watch: TicketWatch::default(),
+            draining: tokio_watch::Sender::new(false),
+            has_stopped: AtomicBool::new(false),
+            disk: Disk::new(options.data, options.reserve_bytes),
+        });
+        let (done, ended) = oneshot::channel();
+        let guard = StopGuard(Arc::clone(&shared));
+        let writer = Writer::new(Arc::clone(&shared), state, options.limits);
+        // It ends by itself, when the queue is closed; `ended` tells.
+        std::thread::Builder::new().name("pearing-writer".to_owned()).spawn(move || {
+            let outcome = writer.run();
+            drop(guard);
+            let _ = done.send(outcome);
+        })?;
+        Ok((Self(shared), Running { ended }))
+    }
+
+    /// The token that a text stands for; `None` if it is unknown, wrong, revoked or expired. Takes
+    /// as long for an unknown one as for a wrong one.
+    pub fn authenticate(&self, token_text: &str) -> Option<TokenId> {
+        let id = token::parse(token_text)?;
+        let hash = token::hash(token_text);
+        let now = self.now();
+        self.read(|state| {
+            let token = state.access().token(id);
+            let expected = token.map_or([0; 32], |token| token.sha256.0);
+            let is_equal = bool::from(expected.ct_eq(&hash.0));
+            (is_equal && token.is_some_and(|token| token.is_live(now))).then_some(id)
+        })
+    }
+
+    /// Takes a lock, joins an own hold, waits, or learns why not.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`]; contended and rejected tickets are answers.
+    pub async fn acquire(
+        &self,
+        caller: TokenId,
+        input: TicketInput,
+    ) -> Result<TicketAnswer, ServiceError> {
+        let ticket_id = TicketId(random::uuid());
+        self.ticket_command(caller, Command::AcquireLock { ticket_id, input }).await
+    }
+
+    /// Extends the lease of a held ticket.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`]
+    pub async fn heartbeat(
+        &self,
+        caller: TokenId,
+        lock: LockKey,
+        ticket_id: TicketId,
+        lease: Option<LeaseSeconds>,
+    ) -> Result<TicketAnswer, ServiceError> {
+        self.ticket_command(caller, Command::HeartbeatTicket { lock, ticket_id, lease }).await
+    }
+
+    /// Lets go of a held ticket, or gives up a waiting one.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`]
+    pub async fn release(
+        &self,
+        caller: TokenId,
+        lock: LockKey,
+        ticket_id: TicketId,
+    ) -> Result<TicketAnswer, ServiceError> {
+        self.ticket_command(caller, Command::ReleaseTicket { lock, ticket_id }).await
+    }
+
+    /// Ends somebody's hold.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`]
+    pub async fn break_lock(
+        &self,
+        caller: TokenId,
+        lock: LockKey,
+        fence_token: FenceToken,
+        reason: ShortText,
+    ) -> Result<LockView, ServiceError> {
+        match self.submit(caller, Command::BreakLock { lock, fence_token, reason }).await? {
+            Told::Lock(view) => Ok(*view),
+            Told::Ticket(_) | Told::Done(_) => unreachable!("breaking answers with the lock"),
+        }
+    }
+
+    /// Changes users, tokens, teams, repositories or grants. Answers with the sequence from which
+    /// on the change can be read.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`]
+    pub async fn administer(
+        &self,
+        caller: TokenId,
+        command: Command,
+    ) -> Result<Sequence, ServiceError> {
+        match self.submit(caller, command).await? {
+            Told::Done(sequence) => Ok(sequence),
+            Told::Ticket(_) | Told::Lock(_) => unreachable!("administration has no ticket"),
+        }
+    }
+
+    async fn ticket_command(
+        &self,
+        caller: TokenId,
+        command: Command,
+    ) -> Result<TicketAnswer, ServiceError> {
+        match self.submit(caller, command).await? {
+            Told::Ticket(answer) => Ok(*answer),
+            Told::Lock(_) | Told::Done(_) => unreachable!("a ticket's command answers with it"),
+        }
+    }
+
+    async fn submit(&self, caller: TokenId, command: Command) -> Result<Told, ServiceError> {
+        let lane = lane(&command);
+        if lane == Lane::Others {
+            if self.is_draining() {
+                return Err(ServiceError::Draining);
+            }
+            if self.0.disk.is_nearly_full() {
+                return Err(ServiceError::DiskFull);
+            }
+        }
+        let (reply, answer) = oneshot::channel();
+        let ask = Ask { caller: Caller::Token(caller), command, reply };
+        self.0.queue.push(lane, ask).map_err(|rejected| match rejected {
+            Rejected::Full => ServiceError::Busy,
+            Rejected::Closed if self.has_stopped() => ServiceError::Stopped,
+            Rejected::Closed => ServiceError::Draining,
+        })?;
+        match answer.await {
+            Ok(told) => told.map_err(|refused| ServiceError::Refused(Box::new(refused))),
+            Err(_) => Err(ServiceError::Stopped),
+        }
+    }
+
+    /// Takes no new work any more; heartbeats and releases go on until [`stop`](Self::stop).
+    pub fn drain(&self) {
+        self.0.draining.send_replace(true);
+    }
+
+    /// Whether the service takes no new work.
+    pub fn is_draining(&self) -> bool {
+        *self.0.draining.borrow()
+    }
+
+    /// Tells when draining begins: feeds and long polls end then.
+    pub fn draining(&self) -> tokio_watch::Receiver<bool> {
+        self.0.draining.subscribe()
+    }
+
+    /// Has the writer answer what is queued, store a snapshot, and end.
+    pub fn stop(&self) {
+        self.drain();
+        self.0.queue.close();
+    }
+
+    /// Whether the storage failed.
+    pub fn has_stopped(&self) -> bool {
+        self.0.has_stopped.load(Ordering::Acquire)
+    }
+
+    /// Whether the disk has less free space than the reserve.
+    pub fn is_disk_full(&self) -> bool {
+        self.0.disk.is_nearly_full()
+    }
+
+    /// Ledger time now.
+    pub fn now(&self) -> Time {
+        self.0.clock.now()
+    }
+
+    /// Reads the state of the last durable append. The writer waits meanwhile: be short.
+    pub fn read<R>(&self, look: impl FnOnce(&State) -> R) -> R {
+        look(&self.0.published.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The ledger, for reads.
+    pub fn ledger(&self) -> &dyn Ledger {
+        &*self.0.ledger
+    }
+
+    /// The head, as it moves: wakes the feeds.
+    pub fn head_changes(&self) -> tokio_watch::Receiver<Sequence> {
+        self.0.head.subscribe()
+    }
+}
+
+impl Shared {
+    /// Makes durable events readable.
+    fn publish(&self, records: &[Record]) {
+        let mut state = self.published.write().unwrap_or_else(PoisonError::into_inner);
+        for record in records {
+            state.apply(record);
+        }
+    }
+}
+
+/// However the writer ends, nobody is left waiting for it.
+struct StopGuard(Arc<Shared>);
+
+impl Drop for StopGuard {
+    fn drop(&mut self) {
+        self.0.has_stopped.store(true, Ordering::Release);
+        self.0.queue.abandon();
+    }
+}
+
+fn lane(command: &Command) -> Lane {
+    match command {
+        Command::HeartbeatTicket { .. } | Command::ReleaseTicket { .. } => Lane::Holders,
+        Command::AcquireLock { .. }
+        | Command::BreakLock { .. }
+        | Command::CreateUser { .. }
+        | Command::DisableUser { .. }
+        | Command::EnableUser { .. }
+        | Command::IssueToken { .. }
+        | Command::RevokeToken { .. }
+        | Command::CreateTeam { .. }
+        | Command::SetTeamMember { .. }
+        | Command::RemoveTeamMember { .. }
+        | Command::CreateRepo { .. }
+        | Command::GrantAccess { .. }
+        | Command::RevokeAccess { .. } => Lane::Others,
+    }
+}

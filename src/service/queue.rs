@@ -50,8 +50,7 @@ struct Lanes<T> {
 
 impl<T> Queue<T> {
     pub(super) fn new() -> Self {
-        let lanes =
-            Lanes { holders: VecDeque::new(), others: VecDeque::new(), is_closed: false };
+        let lanes = Lanes { holders: VecDeque::new(), others: VecDeque::new(), is_closed: false };
         Self { lanes: Mutex::new(lanes), arrived: Condvar::new() }
     }
 
