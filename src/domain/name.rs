@@ -59,7 +59,11 @@ macro_rules! name {
             type Err = InvalidName;
 
             fn from_str(text: &str) -> Result<Self, InvalidName> {
-                if $is_valid(text) { Ok(Self(text.into())) } else { Err(InvalidName { rule: $rule }) }
+                if $is_valid(text) {
+                    Ok(Self(text.into()))
+                } else {
+                    Err(InvalidName { rule: $rule })
+                }
             }
         }
 

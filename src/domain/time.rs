@@ -75,7 +75,10 @@ impl From<Time> for String {
 }
 
 macro_rules! seconds {
-    ($(#[$doc:meta])* $name:ident, $least:literal, $most:literal, $default:literal, $rule:literal) => {
+    (
+        $(#[$doc:meta])*
+        $name:ident, $least:literal, $most:literal, $default:literal, $rule:literal
+    ) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(try_from = "u64", into = "u64")]

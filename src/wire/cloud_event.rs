@@ -120,7 +120,10 @@ impl<'a> CloudEvent<'a> {
 mod tests {
     use super::*;
 
-    const LINE: &str = r#"{"sequence":7,"time":"2026-01-31T12:00:00.000Z","actor":"ana","type":"lock.released","version":1,"subject":"users/ana/locks/x","data":{ "b":1, "a":[2.50] }}"#;
+    const LINE: &str = concat!(
+        r#"{"sequence":7,"time":"2026-01-31T12:00:00.000Z","actor":"ana","type":"lock.released","#,
+        r#""version":1,"subject":"users/ana/locks/x","data":{ "b":1, "a":[2.50] }}"#,
+    );
 
     #[test]
     fn an_event_has_the_fixed_names_in_their_order_and_its_data_untouched() {
@@ -129,7 +132,8 @@ mod tests {
                 .expect("a stored line");
         let json = serde_json::to_string(&event).expect("plain values");
         let expected = concat!(
-            r#"{"specversion":"1.0","id":"7","source":"/ledgers/00000000-0000-0000-0000-000000000000","#,
+            r#"{"specversion":"1.0","id":"7","#,
+            r#""source":"/ledgers/00000000-0000-0000-0000-000000000000","#,
             r#""type":"pearing.lock.released","subject":"users/ana/locks/x","#,
             r#""time":"2026-01-31T12:00:00.000Z","datacontenttype":"application/json","#,
             r#""dataschema":"urn:pearing:schema:lock.released:1","actor":"ana","#,

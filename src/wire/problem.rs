@@ -23,7 +23,10 @@ pub const EXIT_UNREACHABLE: u8 = 8;
 pub const EXIT_WAITING: u8 = 10;
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $variant:ident = $text:literal, $status:literal, $exit:literal, $title:literal;)*) => {
+    ($(
+        $(#[$doc:meta])*
+        $variant:ident = $text:literal, $status:literal, $exit:literal, $title:literal;
+    )*) => {
         /// What went wrong, as a stable word.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum Code {

@@ -29,10 +29,10 @@ pub(in crate::domain) fn release(
         })],
         Phase::Ended { end: End::Released | End::Cancelled, .. } => Vec::new(),
         // The caller must learn that it lost the lock before it let go.
-        Phase::Ended {
-            end: End::Expired | End::Broken | End::TimedOut | End::Contended | End::DeadlockRejected,
-            ..
-        } => return Err(Refusal::TicketEnded(ticket_id)),
+        Phase::Ended { end: End::Expired | End::Broken | End::TimedOut, .. }
+        | Phase::Ended { end: End::Contended | End::DeadlockRejected, .. } => {
+            return Err(Refusal::TicketEnded(ticket_id));
+        }
     };
     Ok((events, Answer::Ticket { ticket_id, is_replay: false }))
 }

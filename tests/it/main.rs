@@ -1,0 +1,2 @@
+//! The one integration binary: what no single module can promise alone.
+mod tidy;
