@@ -12,12 +12,14 @@ mod error;
 pub mod keys;
 pub mod memory;
 mod record;
+#[cfg(feature = "server")]
+pub mod rocks;
 #[cfg(test)]
 mod samples;
 
 use crate::domain::id::Sequence;
 
-pub use chain::Hash;
+pub use chain::{Hash, link};
 pub use error::LedgerError;
 pub use record::{Head, Stored};
 

@@ -3,6 +3,7 @@
 //! The data stands here as text, exactly as it is stored, so that a change of the stored form
 //! shows as a change of this file.
 
+use super::{Append, Ledger, Put, Stored};
 use crate::domain::event::{Event, Record};
 use crate::domain::id::Sequence;
 use crate::domain::name::Actor;
@@ -152,3 +153,19 @@ const DATA: &[(&str, &str)] = &[
         ),
     ),
 ];
+
+/// An append of `count` records onto the head of a ledger.
+pub(super) fn append_to(ledger: &dyn Ledger, count: u64, puts: Vec<Put>) -> Append {
+    let head = ledger.head();
+    let mut hash = head.hash;
+    let records = (1..=count)
+        .map(|n| {
+            let record =
+                Record { sequence: head.sequence.plus(n), ..record_of("lock.wait_cancelled") };
+            let stored = Stored::new(&hash, &record);
+            hash = stored.hash;
+            stored
+        })
+        .collect();
+    Append { expected_head: head.sequence, records, puts }
+}

@@ -1,0 +1,332 @@
+//! The ledger on disk: RocksDB in `DIR/rocks`, the durable mark beside it.
+//!
+//! A record's key is its sequence, its value the 32 bytes of its hash and then its line of JSON.
+//! One append is one write batch, synced, over all column families. Opening a ledger looks at it
+//! without touching it, judges what it sees ([`recovery`]), and only then opens it for writing.
+//!
+//! Nothing else names RocksDB. Deliberately absent: comparators, merge operators and compaction
+//! filters in Rust (a panic would cross into C++), and any retry of a failed write.
+
+mod mark;
+mod recovery;
+mod wal;
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, RwLock};
+
+use rocksdb::{
+    BlockBasedOptions, Cache, ColumnFamilyDescriptor, DB, DBCompressionType, DBRecoveryMode,
+    ErrorKind, InfoLogger, LogLevel, Options, ReadOptions, WriteBatch, WriteOptions, properties,
+};
+
+use self::mark::{Mark, MarkKeeper};
+use self::recovery::{Logs, Mode, Plan, Verdict};
+use super::{Append, Hash, Head, Ledger, LedgerError, Stored, Table};
+use crate::domain::id::Sequence;
+
+const RECORDS: &str = "records";
+const ROCKS_DIR: &str = "rocks";
+const HASH_BYTES: usize = 32;
+
+/// Of all tables together. With it goes the time that a start takes to read the log again.
+const MEMTABLES_BYTES_MAX: usize = 32 << 20;
+const MEMTABLE_BYTES_MAX: usize = 16 << 20;
+const WAL_BYTES_MAX: u64 = 64 << 20;
+const BLOCK_CACHE_BYTES: usize = 32 << 20;
+/// RocksDB's own diary, which else grows without bound.
+const INFO_LOG_BYTES_MAX: usize = 4 << 20;
+const INFO_LOGS_MAX: usize = 4;
+/// About one needless read of a block in a hundred.
+const BLOOM_BITS_PER_KEY: f64 = 10.0;
+
+/// How to open a ledger.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Opens a damaged ledger although synced records are lost, if it can be read up to this
+    /// sequence at least.
+    pub accept_loss_after: Option<Sequence>,
+}
+
+/// What opening a ledger took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Opened {
+    /// The log ended in a write that a crash had cut off. It was dropped; nothing that was known
+    /// to be synced is gone.
+    pub dropped_tail: bool,
+    /// Synced records are lost, as [`OpenOptions::accept_loss_after`] allowed.
+    pub accepted_loss: bool,
+}
+
+/// A ledger on disk. Dropping it closes it, and moves the durable mark to its head.
+pub struct RocksLedger {
+    db: DB,
+    head: RwLock<Head>,
+    /// Whether an append has failed; held during an append, which keeps appends apart.
+    is_stopped: Mutex<bool>,
+    mark: MarkKeeper,
+}
+
+impl RocksLedger {
+    /// Makes an empty ledger in `dir`, which must be empty, or missing.
+    ///
+    /// # Errors
+    /// [`LedgerError::NotEmpty`] if something is there, [`LedgerError::Failed`] if the directory
+    /// can't be made or written.
+    pub fn create(dir: &Path) -> Result<Self, LedgerError> {
+        let failed = |error| LedgerError::Failed { what: format!("{}: {error}", dir.display()) };
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+        if dir.read_dir().map_err(failed)?.next().is_some() {
+            return Err(LedgerError::NotEmpty { path: dir.to_owned() });
+        }
+        // The mark comes first: it holds the lock on the directory.
+        let mark = Mark::create(dir)?;
+        let mut settings = settings(Mode::Absolute);
+        settings.create_if_missing(true);
+        settings.create_missing_column_families(true);
+        settings.set_error_if_exists(true);
+        let db = DB::open_cf_descriptors(&settings, dir.join(ROCKS_DIR), families())
+            .map_err(|error| ledger_error(dir, &error))?;
+        Self::new(db, mark)
+    }
+
+    /// Opens the ledger in `dir`. Never makes one.
+    ///
+    /// # Errors
+    /// [`LedgerError::Missing`], [`LedgerError::InUse`], or [`LedgerError::Corrupt`] if synced
+    /// records are lost, with what can be read and how to accept the loss. Nothing is changed
+    /// then. [`LedgerError::Failed`] if the disk can't be read or written.
+    pub fn open(dir: &Path, options: OpenOptions) -> Result<(Self, Opened), LedgerError> {
+        let has_database = dir.join(ROCKS_DIR).join("CURRENT").exists();
+        let (mark, synced) = Mark::open(dir, has_database, options.accept_loss_after.is_some())?;
+        if !has_database {
+            let what = format!("{} has no {ROCKS_DIR}/CURRENT", dir.display());
+            return Err(LedgerError::Corrupt { what });
+        }
+        let plan = Plan { synced, accept_loss_after: options.accept_loss_after };
+        let logs = Logs::survey(&dir.join(ROCKS_DIR))?;
+        let verdict = recovery::judge(plan, &logs, |mode| look(dir, mode))?;
+        let (mode, opened) = match verdict {
+            Verdict::Whole => (Mode::Absolute, Opened::default()),
+            Verdict::TornTail => {
+                (Mode::PointInTime, Opened { dropped_tail: true, accepted_loss: false })
+            }
+            Verdict::LossAccepted => {
+                (Mode::PointInTime, Opened { dropped_tail: false, accepted_loss: true })
+            }
+        };
+        // Opening writes what the log held into synced table files, so the uncertain end of the
+        // log is durable, by a sync of our own, before anything is acknowledged.
+        let db = DB::open_cf_descriptors(&settings(mode), dir.join(ROCKS_DIR), families())
+            .map_err(|error| ledger_error(dir, &error))?;
+        Ok((Self::new(db, mark)?, opened))
+    }
+
+    fn new(db: DB, mut mark: Mark) -> Result<Self, LedgerError> {
+        let head = last_record(&db)?;
+        mark.write(head.sequence)?;
+        let mark = MarkKeeper::start(mark)?;
+        Ok(Self { db, head: RwLock::new(head), is_stopped: Mutex::new(false), mark })
+    }
+
+    fn write(&self, append: &Append) -> Result<(), LedgerError> {
+        let mut batch = WriteBatch::default();
+        let records = family(&self.db, RECORDS);
+        for record in &append.records {
+            let mut value = Vec::with_capacity(HASH_BYTES + record.bytes.len());
+            value.extend_from_slice(&record.hash.0);
+            value.extend_from_slice(&record.bytes);
+            batch.put_cf(records, record.sequence.0.to_be_bytes(), value);
+        }
+        for put in &append.puts {
+            batch.put_cf(family(&self.db, put.table.name()), &put.key, &put.value);
+        }
+        let mut options = WriteOptions::default();
+        options.set_sync(true);
+        options.disable_wal(false);
+        self.db.write_opt(batch, &options).map_err(|error| storage_error(&error))?;
+        // A flush or compaction that failed in the background is told nowhere else.
+        let errors = self.db.property_int_value(properties::BACKGROUND_ERRORS);
+        match errors.map_err(|error| storage_error(&error))? {
+            Some(0) => Ok(()),
+            count => {
+                let what = format!("RocksDB reports background errors: {count:?}");
+                Err(LedgerError::Failed { what })
+            }
+        }
+    }
+
+    /// The first `most` pairs of a family whose keys begin with `prefix` and come after `after`.
+    fn range(
+        &self,
+        family_name: &str,
+        prefix: &[u8],
+        after: &[u8],
+        most: usize,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, LedgerError> {
+        let is_from_start = after.is_empty() || after < prefix;
+        let mut found = Vec::new();
+        let mut iterator =
+            self.db.raw_iterator_cf_opt(family(&self.db, family_name), ReadOptions::default());
+        iterator.seek(if is_from_start { prefix } else { after });
+        if !is_from_start && iterator.key() == Some(after) {
+            iterator.next();
+        }
+        while found.len() < most
+            && let Some((key, value)) = iterator.item()
+            && key.starts_with(prefix)
+        {
+            found.push((key.to_vec(), value.to_vec()));
+            iterator.next();
+        }
+        // An iterator that has met an error looks like one that is at the end.
+        iterator.status().map_err(|error| storage_error(&error))?;
+        Ok(found)
+    }
+}
+
+impl Ledger for RocksLedger {
+    fn head(&self) -> Head {
+        *self.head.read().expect("the head is only copied under its lock")
+    }
+
+    fn append(&self, append: &Append) -> Result<(), LedgerError> {
+        let mut is_stopped = self.is_stopped.lock().expect("the writer doesn't break its rules");
+        if *is_stopped {
+            return Err(LedgerError::Stopped);
+        }
+        let head = append.head_after(self.head())?;
+        let written = self.write(append).and_then(|()| self.mark.move_to(head.sequence));
+        if written.is_err() {
+            *is_stopped = true;
+            return written;
+        }
+        *self.head.write().expect("the head is only copied under its lock") = head;
+        Ok(())
+    }
+
+    fn records(&self, after: Sequence, most: usize) -> Result<Vec<Stored>, LedgerError> {
+        let found = self.range(RECORDS, b"", &after.0.to_be_bytes(), most)?;
+        found.iter().map(|(key, value)| stored(key, value)).collect()
+    }
+
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, LedgerError> {
+        let found = self.db.get_cf(family(&self.db, table.name()), key);
+        found.map_err(|error| storage_error(&error))
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        after: &[u8],
+        most: usize,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, LedgerError> {
+        self.range(table.name(), prefix, after, most)
+    }
+}
+
+/// The head of a database, read without changing anything in it.
+fn look(dir: &Path, mode: Mode) -> Result<Head, LedgerError> {
+    let mut settings = settings(mode);
+    // Without a logger of ours RocksDB would write its own log into the directory.
+    settings.set_info_logger(InfoLogger::new_callback_logger(LogLevel::Fatal, |_, _| {}));
+    DB::open_cf_descriptors_read_only(&settings, dir.join(ROCKS_DIR), families(), false)
+        .map_err(|error| ledger_error(dir, &error))
+        .and_then(|db| last_record(&db))
+}
+
+fn last_record(db: &DB) -> Result<Head, LedgerError> {
+    let mut iterator = db.raw_iterator_cf(family(db, RECORDS));
+    iterator.seek_to_last();
+    let last = iterator.item().map(|(key, value)| stored(key, value));
+    iterator.status().map_err(|error| storage_error(&error))?;
+    Ok(last.transpose()?.map_or(Head::default(), |record| record.head()))
+}
+
+fn stored(key: &[u8], value: &[u8]) -> Result<Stored, LedgerError> {
+    let sequence = key.try_into().map(|key| Sequence(u64::from_be_bytes(key)));
+    match (sequence, value.split_first_chunk::<HASH_BYTES>()) {
+        (Ok(sequence), Some((hash, bytes))) => {
+            Ok(Stored { sequence, hash: Hash(*hash), bytes: bytes.into() })
+        }
+        (_, _) => {
+            let what = format!("the key {key:?} has no record of {} bytes", value.len());
+            Err(LedgerError::Corrupt { what })
+        }
+    }
+}
+
+fn family<'a>(db: &'a DB, name: &str) -> &'a rocksdb::ColumnFamily {
+    db.cf_handle(name).expect("every family is opened with the database")
+}
+
+fn settings(mode: Mode) -> Options {
+    let mut options = Options::default();
+    options.set_wal_recovery_mode(match mode {
+        Mode::Absolute => DBRecoveryMode::AbsoluteConsistency,
+        Mode::PointInTime => DBRecoveryMode::PointInTime,
+    });
+    // Finds a log file that is missing between two others, which recovery would pass over.
+    options.set_track_and_verify_wals_in_manifest(true);
+    options.set_paranoid_checks(true);
+    // What follows is RocksDB's default, said because each other value can lose synced data.
+    options.set_manual_wal_flush(false);
+    options.set_recycle_log_file_num(0);
+    options.set_enable_pipelined_write(false);
+    options.set_unordered_write(false);
+    options.set_allow_mmap_writes(false);
+    options.set_db_write_buffer_size(MEMTABLES_BYTES_MAX);
+    options.set_max_total_wal_size(WAL_BYTES_MAX);
+    options.set_max_log_file_size(INFO_LOG_BYTES_MAX);
+    options.set_keep_log_file_num(INFO_LOGS_MAX);
+    options
+}
+
+fn families() -> Vec<ColumnFamilyDescriptor> {
+    let cache = Cache::new_lru_cache(BLOCK_CACHE_BYTES);
+    let descriptor = |name, has_bloom| {
+        let mut blocks = BlockBasedOptions::default();
+        blocks.set_block_cache(&cache);
+        blocks.set_cache_index_and_filter_blocks(true);
+        if has_bloom {
+            blocks.set_bloom_filter(BLOOM_BITS_PER_KEY, false);
+        }
+        let mut options = Options::default();
+        options.set_block_based_table_factory(&blocks);
+        options.set_write_buffer_size(MEMTABLE_BYTES_MAX);
+        options.set_compression_type(DBCompressionType::Lz4);
+        ColumnFamilyDescriptor::new(name, options)
+    };
+    let mut families = vec![descriptor(RECORDS, false)];
+    families.extend(Table::ALL.into_iter().map(|table| match table {
+        // Asked mostly for what isn't there: each new request UUID, and tickets still alive.
+        Table::Tickets | Table::Requests => descriptor(table.name(), true),
+        Table::History | Table::Meta => descriptor(table.name(), false),
+    }));
+    families
+}
+
+/// An error of opening the database in `dir`.
+fn ledger_error(dir: &Path, error: &rocksdb::Error) -> LedgerError {
+    let message = error.as_ref();
+    if message.starts_with("IO error") && message.contains("LOCK: ") {
+        return LedgerError::InUse { path: PathBuf::from(dir) };
+    }
+    if message.contains("No such file or directory") {
+        return LedgerError::Corrupt { what: format!("a file is missing: {message}") };
+    }
+    storage_error(error)
+}
+
+fn storage_error(error: &rocksdb::Error) -> LedgerError {
+    let what = error.as_ref().to_owned();
+    match error.kind() {
+        ErrorKind::Corruption => LedgerError::Corrupt { what },
+        _ => LedgerError::Failed { what },
+    }
+}
+
+#[cfg(test)]
+mod tests;
