@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard};
 
-use super::{Append, Head, Ledger, LedgerError, Stored, Table};
+use super::{Append, Head, Ledger, LedgerError, Pair, Stored, Table};
 use crate::domain::id::Sequence;
 
 /// How an append fails.
@@ -126,7 +126,7 @@ impl Ledger for MemoryLedger {
         prefix: &[u8],
         after: &[u8],
         most: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, LedgerError> {
+    ) -> Result<Vec<Pair>, LedgerError> {
         let is_from_start = after.is_empty() || after < prefix;
         let start = if is_from_start { Bound::Included(prefix) } else { Bound::Excluded(after) };
         let inner = self.lock();

@@ -62,6 +62,9 @@ pub struct Put {
     pub value: Vec<u8>,
 }
 
+/// A key and its value, as a table holds them.
+pub type Pair = (Vec<u8>, Vec<u8>);
+
 /// One atomic, synced write: all of it becomes durable, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Append {
@@ -140,5 +143,5 @@ pub trait Ledger: Send + Sync {
         prefix: &[u8],
         after: &[u8],
         most: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, LedgerError>;
+    ) -> Result<Vec<Pair>, LedgerError>;
 }

@@ -23,7 +23,7 @@ use rocksdb::{
 
 use self::mark::{Mark, MarkKeeper};
 use self::recovery::{Logs, Mode, Plan, Verdict};
-use super::{Append, Hash, Head, Ledger, LedgerError, Stored, Table};
+use super::{Append, Hash, Head, Ledger, LedgerError, Pair, Stored, Table};
 use crate::domain::id::Sequence;
 
 const RECORDS: &str = "records";
@@ -164,7 +164,7 @@ impl RocksLedger {
         prefix: &[u8],
         after: &[u8],
         most: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, LedgerError> {
+    ) -> Result<Vec<Pair>, LedgerError> {
         let is_from_start = after.is_empty() || after < prefix;
         let mut found = Vec::new();
         let mut iterator =
@@ -222,7 +222,7 @@ impl Ledger for RocksLedger {
         prefix: &[u8],
         after: &[u8],
         most: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, LedgerError> {
+    ) -> Result<Vec<Pair>, LedgerError> {
         self.range(table.name(), prefix, after, most)
     }
 }
