@@ -45,3 +45,47 @@ pub fn monotonic() -> Instant {
 pub fn elapsed(since: Instant) -> Duration {
     monotonic().duration_since(since)
 }
+
+/// A client's clock: time since the machine started, suspend included.
+///
+/// A lease runs on while a laptop sleeps, so its holder must count that time as well. It can't be
+/// set, and no other machine's clock is compared with it.
+#[cfg(feature = "client")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BootTime(Duration);
+
+#[cfg(feature = "client")]
+impl BootTime {
+    /// Now, by `CLOCK_BOOTTIME`.
+    pub fn now() -> Self {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        // Neither is negative: the clock starts at 0 and never goes back.
+        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+        Self(Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0)))
+    }
+
+    /// Later by `millis` milliseconds.
+    #[must_use]
+    pub fn plus_millis(self, millis: u64) -> Self {
+        Self(self.0.saturating_add(Duration::from_millis(millis)))
+    }
+
+    /// From this instant until `later`; zero if that is not later.
+    pub fn until(self, later: Self) -> Duration {
+        later.0.saturating_sub(self.0)
+    }
+}
+
+#[cfg(all(test, feature = "client"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clients_clock_never_goes_back() {
+        let before = BootTime::now();
+        assert!(BootTime::now() >= before);
+        let later = before.plus_millis(1500);
+        assert_eq!(before.until(later), Duration::from_millis(1500));
+        assert_eq!(later.until(before), Duration::ZERO);
+    }
+}

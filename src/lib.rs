@@ -1,4 +1,6 @@
 //! Pearing: an event-sourced lock ledger.
+#[cfg(feature = "client")]
+pub mod client;
 pub mod clock;
 pub mod domain;
 pub mod ledger;

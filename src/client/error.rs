@@ -1,0 +1,45 @@
+//! Why a call has no answer that it can use.
+
+use crate::clock::BootTime;
+use crate::wire::problem::{EXIT_OTHER, EXIT_UNREACHABLE, Problem};
+
+/// A problem, and the JSON that it was read from.
+#[derive(Debug)]
+pub struct Refused {
+    /// The problem.
+    pub problem: Problem,
+    /// The JSON as it came.
+    pub json: String,
+    /// When the request was sent, on the client's clock.
+    pub sent_at: BootTime,
+    /// Whether an acquire met a request that was made before.
+    pub is_replay: bool,
+}
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The server said no, in the words of its one table.
+    #[error("{}: {}", .0.problem.code, .0.problem.detail)]
+    Problem(Box<Refused>),
+    /// No answer came: whether the call was carried out is unknown. Retry it as it was.
+    #[error("unreachable: {0}")]
+    Unreachable(String),
+    /// An answer came that is none of this service's.
+    #[error("unexpected answer: {0}")]
+    Unexpected(String),
+    /// The address or the token can't be used, so nothing was sent.
+    #[error("{0}")]
+    Setup(String),
+}
+
+impl ClientError {
+    /// The exit code of the command line.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Problem(refused) => refused.problem.code.exit_code(),
+            Self::Unreachable(_) => EXIT_UNREACHABLE,
+            Self::Unexpected(_) | Self::Setup(_) => EXIT_OTHER,
+        }
+    }
+}
