@@ -3,6 +3,10 @@
 pub mod client;
 pub mod clock;
 pub mod domain;
+#[cfg(feature = "server")]
+pub mod feed;
+#[cfg(feature = "server")]
+pub mod http;
 pub mod ledger;
 #[cfg(feature = "server")]
 pub mod projection;

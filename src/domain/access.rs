@@ -171,6 +171,23 @@ impl Access {
         self.grants.get(scope).into_iter().flatten().map(|(user, role)| (user, *role))
     }
 
+    /// The roles that were given to a user, by scope: in its own scope, by teams and by grants.
+    /// Where a team and a grant give one in the same scope, the higher one counts.
+    pub fn roles_given_to(&self, user: &UserName) -> impl Iterator<Item = (Scope, Role)> {
+        let own = self.users.contains_key(user).then(|| (Scope::user(user), Role::Admin));
+        let teams = self.teams.iter();
+        let teams =
+            teams.filter_map(|(name, team)| Some((Scope::team(name), *team.members.get(user)?)));
+        let grants = self.grants.iter();
+        let grants = grants.filter_map(|(scope, given)| Some((scope.clone(), *given.get(user)?)));
+        let mut roles = BTreeMap::new();
+        for (scope, role) in own.into_iter().chain(teams).chain(grants) {
+            let highest = roles.entry(scope).or_insert(role);
+            *highest = role.max(*highest);
+        }
+        roles.into_iter()
+    }
+
     /// Whether there is such a scope.
     pub fn has_scope(&self, scope: &Scope) -> bool {
         match scope.kind() {

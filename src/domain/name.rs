@@ -49,6 +49,9 @@ macro_rules! name {
         pub struct $name(Arc<str>);
 
         impl $name {
+            /// The rule, fit for "field RULE".
+            pub const RULE: &str = $rule;
+
             /// The name as text.
             pub fn as_str(&self) -> &str {
                 &self.0

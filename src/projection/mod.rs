@@ -3,6 +3,8 @@
 //! Each can be worked out from the ledger alone. Live tickets are not here: they are in the
 //! state.
 
+pub mod as_of;
+pub mod history;
 pub mod ticket;
 
 use crate::domain::event::{Event, Record};

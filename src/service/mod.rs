@@ -5,6 +5,7 @@
 
 pub mod batch;
 mod disk;
+pub mod query;
 mod queue;
 pub mod recover;
 mod show;

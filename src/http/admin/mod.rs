@@ -1,0 +1,59 @@
+//! Administration: users, tokens, teams, repositories and access. One file for each noun.
+//!
+//! Who may do what is decided by the core; an answer shows the state that the change is in, or a
+//! later one.
+
+pub(super) mod access;
+pub(super) mod repos;
+pub(super) mod teams;
+pub(super) mod tokens;
+pub(super) mod users;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Serialize;
+
+use super::Api;
+use super::answer;
+use super::call::Call;
+use super::failure::Failure;
+use super::query::Query;
+use crate::domain::State;
+use crate::domain::command::Command;
+use crate::domain::name::UserName;
+use crate::domain::refusal::Refusal;
+use crate::service::query::Page;
+use crate::wire::list::List;
+
+const ROLE_RULE: &str = "must be read, write or admin";
+
+/// Gives a command, then shows what it made of the state.
+async fn administer<T: Serialize>(
+    api: &Api,
+    call: &Call,
+    status: StatusCode,
+    command: Command,
+    show: impl FnOnce(&State) -> T,
+) -> Result<Response, Failure> {
+    api.service.administer(call.token_id(), command).await?;
+    let (sequence, body) = api.service.read(|state| (state.head(), show(state)));
+    Ok(answer::json(status, sequence, &body))
+}
+
+/// A page of a list that is sorted by `key`, which is also its cursor.
+fn page<T: Serialize>(
+    api: &Api,
+    call: &Call,
+    query: &Query,
+    key: impl Fn(&T) -> String,
+    items: impl FnOnce(&State, &UserName) -> Result<Vec<T>, Refusal>,
+) -> Result<Response, Failure> {
+    let (after, most) = (query.text("cursor"), query.limit()?);
+    let page = api.service.look(call.token_id(), |state, user| {
+        let items = items(state, user)?.into_iter();
+        let rest = items.filter(|item| after.is_none_or(|after| key(item).as_str() > after));
+        Ok(Page::take(rest, most, state.head(), &key))
+    })?;
+    let list = List { items: page.items, next: page.next, sequence: page.sequence };
+    Ok(answer::json(StatusCode::OK, page.sequence, &list))
+}

@@ -1,0 +1,52 @@
+//! Repositories.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::{administer, page};
+use crate::domain::command::Command;
+use crate::domain::scope::{Scope, ScopeKind};
+use crate::http::Api;
+use crate::http::body::{Field, JsonBody};
+use crate::http::call::Call;
+use crate::http::failure::Failure;
+use crate::http::query::{PAGE, REPO_RULE};
+use crate::wire::admin::Repo;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Create {
+    repo: Scope,
+}
+
+impl JsonBody for Create {
+    const FIELDS: &'static [Field] = &[Field::required("repo", REPO_RULE)];
+}
+
+/// `GET /v1/admin/repos`: those that one may read.
+pub(in crate::http) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
+    let query = call.query(&[&PAGE])?;
+    let key = |repo: &Repo| repo.repo.to_string();
+    page(&api, &call, &query, key, |state, asker| {
+        let access = state.access();
+        let repos = access.repos().filter(|(scope, _)| access.can_read(asker, scope));
+        Ok(repos.map(|(scope, created_at)| Repo { repo: scope.clone(), created_at }).collect())
+    })
+}
+
+/// `POST /v1/admin/repos`
+pub(in crate::http) async fn create(api: Api, call: Call) -> Result<Response, Failure> {
+    call.query(&[])?;
+    let Create { repo } = call.body()?;
+    if !matches!(repo.kind(), ScopeKind::Repo(_)) {
+        return Err(Failure::invalid("repo", REPO_RULE));
+    }
+    let command = Command::CreateRepo { repo: repo.clone() };
+    administer(&api, &call, StatusCode::CREATED, command, |state| {
+        let found = state.access().repos().find(|(scope, _)| **scope == repo);
+        let (scope, created_at) = found.expect("repositories are never deleted");
+        Repo { repo: scope.clone(), created_at }
+    })
+    .await
+}

@@ -1,0 +1,97 @@
+//! Tokens: issue one, end one. A token's text is shown once, here, and kept nowhere.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::{administer, page};
+use crate::domain::command::Command;
+use crate::domain::id::TokenId;
+use crate::domain::name::UserName;
+use crate::domain::text::ShortText;
+use crate::http::Api;
+use crate::http::body::{Field, JsonBody};
+use crate::http::call::Call;
+use crate::http::failure::Failure;
+use crate::http::query::PAGE;
+use crate::random;
+use crate::service::query::require_server_admin;
+use crate::wire::admin::{NewToken, Token};
+use crate::wire::token;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Issue {
+    user: UserName,
+    label: Option<ShortText>,
+    expires_in_days: Option<Days>,
+}
+
+/// How long a token works: at least a day, at most a hundred years.
+#[derive(Deserialize)]
+#[serde(try_from = "u32")]
+struct Days(u32);
+
+impl Days {
+    const RULE: &str = "must be a whole number from 1 to 36500, or null for never";
+}
+
+impl TryFrom<u32> for Days {
+    type Error = &'static str;
+
+    fn try_from(days: u32) -> Result<Self, &'static str> {
+        if (1..=36_500).contains(&days) { Ok(Self(days)) } else { Err(Self::RULE) }
+    }
+}
+
+impl JsonBody for Issue {
+    const FIELDS: &'static [Field] = &[
+        Field::required("user", UserName::RULE),
+        Field::optional("label", ShortText::RULE),
+        Field::optional("expires_in_days", Days::RULE),
+    ];
+}
+
+/// `GET /v1/admin/tokens`
+pub(in crate::http) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
+    let query = call.query(&[&PAGE])?;
+    let key = |token: &Token| token.token_id.to_string();
+    page(&api, &call, &query, key, |state, asker| {
+        require_server_admin(state, asker)?;
+        Ok(state.access().tokens().map(|(id, token)| Token::new(id, token)).collect())
+    })
+}
+
+/// `POST /v1/admin/tokens`
+pub(in crate::http) async fn issue(api: Api, call: Call) -> Result<Response, Failure> {
+    call.query(&[])?;
+    let Issue { user, label, expires_in_days } = call.body()?;
+    let token_id = TokenId(random::uuid());
+    let mut secret = [0; 32];
+    random::fill(&mut secret);
+    let text = token::format(token_id, &secret);
+    let command = Command::IssueToken {
+        token_id,
+        user: user.clone(),
+        sha256: token::hash(&text),
+        label: label.clone(),
+        expires_in_days: expires_in_days.map(|Days(days)| days),
+    };
+    administer(&api, &call, StatusCode::CREATED, command, |state| {
+        let expires_at = state.access().token(token_id).and_then(|token| token.expires_at);
+        NewToken { token_id, token: text, user, label, expires_at }
+    })
+    .await
+}
+
+/// `DELETE /v1/admin/tokens/{token_id}`
+pub(in crate::http) async fn revoke(api: Api, call: Call) -> Result<Response, Failure> {
+    call.no_input()?;
+    let token_id: TokenId = call.part("token_id", "must be a UUID")?;
+    let command = Command::RevokeToken { token_id };
+    administer(&api, &call, StatusCode::OK, command, |state| {
+        let token = state.access().token(token_id).expect("tokens are never deleted");
+        Token::new(token_id, token)
+    })
+    .await
+}

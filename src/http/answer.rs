@@ -1,0 +1,39 @@
+//! Renders answers.
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde::Serialize;
+
+use crate::domain::id::Sequence;
+
+/// The state that an answer shows. Following the feed from it on leaves no gap.
+pub(super) const PEARING_SEQUENCE: HeaderName = HeaderName::from_static("pearing-sequence");
+
+/// An answer in JSON, which shows the state at `sequence`.
+pub(super) fn json(status: StatusCode, sequence: Sequence, body: &impl Serialize) -> Response {
+    let mut response = bare(status, "application/json", body);
+    set_sequence(&mut response, sequence);
+    response
+}
+
+/// Says which state an answer shows.
+pub(super) fn set_sequence(response: &mut Response, sequence: Sequence) {
+    response.headers_mut().insert(PEARING_SEQUENCE, HeaderValue::from(sequence.0));
+}
+
+/// An answer in JSON that shows no state.
+pub(super) fn bare(
+    status: StatusCode,
+    media_type: &'static str,
+    body: &impl Serialize,
+) -> Response {
+    let body = serde_json::to_vec(body).expect("an answer has text keys and finite numbers only");
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    // What is shown is true now, and only for who asks.
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,178 @@
+//! One request, from its head to its answer: who asks, what is asked, and what comes back.
+
+use std::str::FromStr;
+use std::time::Instant;
+
+use axum::RequestPartsExt;
+use axum::body::Bytes;
+use axum::extract::{RawPathParams, Request};
+use axum::http::{HeaderMap, Method, header};
+use axum::response::Response;
+
+use super::Api;
+use super::answer::{self, PEARING_SEQUENCE};
+use super::body::{self, JsonBody};
+use super::failure::{Failure, Moment};
+use super::query::{Query, SCOPE};
+use super::routes::Policy;
+use crate::clock;
+use crate::domain::id::{TicketId, TokenId};
+use crate::domain::name::{InvalidName, LockName};
+use crate::domain::scope::LockKey;
+
+/// When the head of a request had been read. Put into its extensions by the server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arrival(pub(super) Instant);
+
+/// What a handler gets.
+pub(super) struct Call {
+    arrived: Instant,
+    token_id: Option<TokenId>,
+    path: Vec<(String, String)>,
+    query: String,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+/// Answers one request.
+pub(super) async fn answer<F>(
+    api: Api,
+    policy: Policy,
+    request: Request,
+    handler: impl Fn(Api, Call) -> F,
+) -> Response
+where
+    F: Future<Output = Result<Response, Failure>>,
+{
+    let arrived = request.extensions().get().map_or_else(clock::monotonic, |Arrival(at)| *at);
+    // Who asks is settled before anything else is looked at.
+    let token_id = match (policy, authenticate(&api, request.headers())) {
+        (Policy::Open, _) => None,
+        (Policy::Token, Some(token_id)) => Some(token_id),
+        (Policy::Token, None) => return Failure::Unauthenticated.render(None),
+    };
+    let result = match Call::read(arrived, token_id, request).await {
+        Ok(call) => handler(api.clone(), call).await,
+        Err(failure) => Err(failure),
+    };
+    let mut response = result.unwrap_or_else(|failure| {
+        failure.render(Some(Moment {
+            now: api.service.now(),
+            answered_after_ms: millis_since(arrived),
+        }))
+    });
+    if token_id.is_some() && !response.headers().contains_key(PEARING_SEQUENCE) {
+        let head = api.service.read(|state| state.head());
+        answer::set_sequence(&mut response, head);
+    }
+    response
+}
+
+fn millis_since(arrived: Instant) -> u64 {
+    u64::try_from(clock::elapsed(arrived).as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The token of a request, if it works.
+fn authenticate(api: &Api, headers: &HeaderMap) -> Option<TokenId> {
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (given.next(), given.next()) else {
+        return None;
+    };
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    let is_bearer = scheme.eq_ignore_ascii_case("bearer");
+    if is_bearer { api.service.authenticate(token.trim()) } else { None }
+}
+
+impl Call {
+    async fn read(
+        arrived: Instant,
+        token_id: Option<TokenId>,
+        request: Request,
+    ) -> Result<Self, Failure> {
+        let has_no_body = matches!(*request.method(), Method::GET | Method::HEAD | Method::DELETE);
+        let (mut parts, content) = request.into_parts();
+        let path = parts
+            .extract::<RawPathParams>()
+            .await
+            .map_err(|_| Failure::malformed("the path holds an escape that is no UTF-8"))?;
+        let path = path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let body = body::read(&parts.headers, content).await?;
+        if has_no_body && !body.is_empty() {
+            return Err(Failure::malformed("this call takes no body"));
+        }
+        let query = parts.uri.query().unwrap_or_default().to_owned();
+        Ok(Self { arrived, token_id, path, query, headers: parts.headers, body })
+    }
+
+    /// Who asks.
+    ///
+    /// # Panics
+    /// On a route that is open to anyone.
+    pub(super) fn token_id(&self) -> TokenId {
+        self.token_id.expect("the route's policy demands a token")
+    }
+
+    /// How long the server has had the request, in milliseconds.
+    pub(super) fn answered_after_ms(&self) -> u64 {
+        millis_since(self.arrived)
+    }
+
+    /// The query, in which only these parameters may stand.
+    pub(super) fn query(&self, known: &[&[&str]]) -> Result<Query, Failure> {
+        Query::parse(&self.query, known)
+    }
+
+    /// A part of the path. `rule` says what a text that can't be read breaks.
+    pub(super) fn part<T: FromStr>(&self, name: &str, rule: &str) -> Result<T, Failure> {
+        let found = self.path.iter().find(|(known, _)| known == name);
+        let (_, text) = found.expect("a handler asks for the parts of its own path");
+        text.parse().map_err(|_| Failure::invalid(name, rule))
+    }
+
+    /// The lock: its name in the path, its scope in the query, in which nothing else may stand.
+    pub(super) fn lock(&self) -> Result<LockKey, Failure> {
+        self.lock_in(&self.query(&[&SCOPE])?)
+    }
+
+    /// The lock: its name in the path, its scope in `query`.
+    pub(super) fn lock_in(&self, query: &Query) -> Result<LockKey, Failure> {
+        let lock_name: LockName = self.name("lock_name")?;
+        Ok(LockKey { scope: query.scope()?, lock_name })
+    }
+
+    /// A name in the path.
+    pub(super) fn name<T: FromStr<Err = InvalidName>>(&self, name: &str) -> Result<T, Failure> {
+        let text: String = self.part(name, "")?;
+        text.parse().map_err(|error: InvalidName| Failure::invalid(name, error.rule))
+    }
+
+    /// The ticket in the path.
+    pub(super) fn ticket_id(&self) -> Result<TicketId, Failure> {
+        self.part("ticket_id", "must be a UUID")
+    }
+
+    /// The body.
+    pub(super) fn body<T: JsonBody>(&self) -> Result<T, Failure> {
+        body::parse(&self.headers, &self.body)
+    }
+
+    /// Makes sure that nothing is asked for beside the path.
+    pub(super) fn no_input(&self) -> Result<(), Failure> {
+        /// An object without fields.
+        #[derive(serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Nothing {}
+
+        impl JsonBody for Nothing {
+            const FIELDS: &'static [body::Field] = &[];
+        }
+
+        self.query(&[])?;
+        self.body().map(|Nothing {}| ())
+    }
+
+    /// A header's text; `None` if it is absent, empty, or no text.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok().map(str::trim).filter(|text| !text.is_empty())
+    }
+}

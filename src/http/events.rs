@@ -1,0 +1,211 @@
+//! Events: the feed as server-sent events, or a page of them.
+//!
+//! Frames are written here, byte by byte: each value in one is a number, a word of ours, or JSON
+//! on one line, so nothing in an event can break out of its frame.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use tokio_stream::StreamExt as _;
+
+use super::Api;
+use super::answer;
+use super::call::Call;
+use super::failure::Failure;
+use super::query::{PAGE, Query, SCOPE};
+use crate::domain::id::{LedgerId, Sequence};
+use crate::domain::name::{Actor, LockName};
+use crate::feed::filter::{Filter, Reader, TypeGlob};
+use crate::feed::subscription::{Frame, Start};
+use crate::ledger::Stored;
+use crate::random;
+use crate::service::ServiceError;
+use crate::service::query::Page;
+use crate::wire::cloud_event::CloudEvent;
+use crate::wire::list::List;
+
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// A comment comes at least so often. Each feed takes up to a fifth off, so that ten thousand of
+/// them don't speak in one instant.
+const COMMENT_EVERY: Duration = Duration::from_secs(15);
+
+/// After how long a reader comes back that lost its connection: a second, and up to two more by
+/// chance, so that a restart isn't met by all readers at once.
+const RETRY_LEAST: Duration = Duration::from_secs(1);
+const RETRY_SPREAD: Duration = Duration::from_secs(2);
+
+const START_RULE: &str = "must be a sequence";
+
+/// `GET /v1/events`
+pub(super) async fn get(api: Api, call: Call) -> Result<Response, Failure> {
+    let wants_feed = call.header("accept").is_some_and(|accept| {
+        accept.split(',').any(|media| media.trim_start().starts_with("text/event-stream"))
+    });
+    let known: [&[&str]; 3] = [&SCOPE, &["lock", "type", "exclude_type", "actor", "after"], &PAGE];
+    let query = call.query(&known)?;
+    let reader = Reader { token_id: call.token_id(), filter: filter(&query)? };
+    let start = start(&call, &query)?;
+    if wants_feed { feed(&api, reader, start) } else { page(&api, &query, &reader, start) }
+}
+
+/// A page of events as CloudEvents.
+pub(super) fn event_list(api: &Api, page: Page<Stored, Sequence>) -> Result<Response, Failure> {
+    let ledger_id = ledger_id(api)?;
+    let events = page.items.iter().map(|stored| cloud_event(stored, ledger_id));
+    let list = List {
+        items: events.collect::<Result<Vec<_>, _>>()?,
+        next: page.next.map(|after| after.to_string()),
+        sequence: page.sequence,
+    };
+    Ok(answer::json(StatusCode::OK, page.sequence, &list))
+}
+
+fn page(api: &Api, query: &Query, reader: &Reader, start: Start) -> Result<Response, Failure> {
+    let after = match (query.cursor()?, start) {
+        (Some(cursor), _) => Sequence(cursor),
+        (None, Start::After(after)) => after,
+        (None, Start::Now) => Sequence::ZERO,
+    };
+    event_list(api, api.service.events(reader, after, query.limit()?)?)
+}
+
+fn feed(api: &Api, reader: Reader, start: Start) -> Result<Response, Failure> {
+    let permit = api.feeds.clone().try_acquire_owned().map_err(|_| Failure::FeedsExhausted)?;
+    let ledger_id = ledger_id(api)?;
+    let comment_every = COMMENT_EVERY.mul_f64(1.0 - 0.2 * chance());
+    let mut frames = Box::pin(api.service.feed(reader, start, comment_every)?);
+    let drained = api.clone();
+    let body = async_stream::stream! {
+        let _permit = permit;
+        // Sent at once, and with it the headers: the reader knows that it is connected.
+        yield Ok::<_, Infallible>(retry());
+        loop {
+            let frame = tokio::select! {
+                frame = frames.next() => frame,
+                () = drained.drained() => None,
+            };
+            let Some(frame) = frame else { return };
+            let Some(text) = render(&frame, ledger_id) else { return };
+            yield Ok(text);
+        }
+    };
+    let mut response = Response::new(Body::from_stream(body));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+/// The bytes of a frame; `None` for a record that can't be read, which ends the feed.
+fn render(frame: &Frame, ledger_id: LedgerId) -> Option<Bytes> {
+    let control = |name: &str, sequence: &Sequence| {
+        format!("id: {sequence}\nevent: {name}\ndata: {{\"sequence\":{sequence}}}\n\n")
+    };
+    let text = match frame {
+        Frame::Event { stored, type_name } => {
+            let event = cloud_event(stored, ledger_id).ok()?;
+            let data = serde_json::to_string(&event).expect("an event has text keys only");
+            assert!(!data.contains(['\n', '\r']), "JSON has no raw line ends");
+            format!("id: {}\nevent: {type_name}\ndata: {data}\n\n", stored.sequence)
+        }
+        Frame::CaughtUp(sequence) => control("caught-up", sequence),
+        Frame::Checkpoint(sequence) => control("checkpoint", sequence),
+        Frame::Reset(sequence) => control("reset", sequence),
+        Frame::Comment => ":\n\n".to_owned(),
+    };
+    Some(text.into())
+}
+
+fn retry() -> Bytes {
+    let retry = RETRY_LEAST + RETRY_SPREAD.mul_f64(chance());
+    format!("retry: {}\n\n", retry.as_millis()).into()
+}
+
+/// A random number from 0 to 1.
+fn chance() -> f64 {
+    let mut byte = [0];
+    random::fill(&mut byte);
+    f64::from(byte[0]) / 255.0
+}
+
+fn cloud_event(stored: &Stored, ledger_id: LedgerId) -> Result<CloudEvent<'_>, Failure> {
+    CloudEvent::from_stored(&stored.bytes, &stored.hash.0, ledger_id).map_err(|error| {
+        tracing::error!(sequence = stored.sequence.0, %error, "a record can't be read");
+        Failure::Service(ServiceError::Stopped)
+    })
+}
+
+fn ledger_id(api: &Api) -> Result<LedgerId, Failure> {
+    let id = api.service.read(|state| state.ledger_id());
+    id.ok_or(Failure::Service(ServiceError::Busy))
+}
+
+fn filter(query: &Query) -> Result<Filter, Failure> {
+    Ok(Filter {
+        scope: query.scope_if_any()?,
+        lock_name: query
+            .text("lock")
+            .map(|text| {
+                text.parse::<LockName>().map_err(|error| Failure::invalid("lock", error.rule))
+            })
+            .transpose()?,
+        types: globs(query, "type")?,
+        excluded_types: globs(query, "exclude_type")?,
+        actor: query
+            .text("actor")
+            .map(|text| {
+                Actor::try_from(text.to_owned()).map_err(|e| Failure::invalid("actor", e.rule))
+            })
+            .transpose()?,
+    })
+}
+
+fn globs(query: &Query, name: &'static str) -> Result<Vec<TypeGlob>, Failure> {
+    let parts = query.text(name).into_iter().flat_map(|text| text.split(','));
+    parts.map(|part| part.parse().map_err(|rule: &str| Failure::invalid(name, rule))).collect()
+}
+
+/// Where a reader goes on. The header is what an `EventSource` sends by itself when it comes back
+/// with the URL that it began with, so it is the newer of the two.
+fn start(call: &Call, query: &Query) -> Result<Start, Failure> {
+    let resumed = call.header("last-event-id").map(|text| (text, "Last-Event-ID"));
+    let Some((text, name)) = resumed.or_else(|| query.text("after").map(|text| (text, "after")))
+    else {
+        return Ok(Start::Now);
+    };
+    let sequence = sequence(text).ok_or_else(|| Failure::invalid(name, START_RULE))?;
+    Ok(Start::After(sequence))
+}
+
+/// Digits alone: a plus sign or a blank is a caller's mistake.
+fn sequence(text: &str) -> Option<Sequence> {
+    let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    is_number.then(|| text.parse().ok().map(Sequence)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_is_digits_alone() {
+        assert_eq!(sequence("0"), Some(Sequence(0)));
+        assert_eq!(sequence("18446744073709551615"), Some(Sequence(u64::MAX)));
+        for bad in ["", "+1", "-1", " 1", "1 ", "1.0", "x", "18446744073709551616"] {
+            assert_eq!(sequence(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_control_frame_says_the_last_sequence_that_was_looked_at() {
+        let id = LedgerId(uuid::Uuid::nil());
+        let text = render(&Frame::CaughtUp(Sequence(7)), id).expect("it needs no record");
+        assert_eq!(&text[..], b"id: 7\nevent: caught-up\ndata: {\"sequence\":7}\n\n");
+        assert_eq!(render(&Frame::Comment, id).as_deref(), Some(&b":\n\n"[..]));
+    }
+}

@@ -1,0 +1,75 @@
+//! Locks: who holds, who waits, what happened, and breaking a hold.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::Api;
+use super::answer;
+use super::body::{Field, JsonBody};
+use super::call::Call;
+use super::events::event_list;
+use super::failure::Failure;
+use super::query::{PAGE, Query, SCOPE};
+use crate::domain::id::{FenceToken, Sequence};
+use crate::domain::text::ShortText;
+use crate::projection::as_of::AsOf;
+use crate::wire::list::List;
+use crate::wire::lock::Lock;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Break {
+    fence_token: FenceToken,
+    reason: ShortText,
+}
+
+impl JsonBody for Break {
+    const FIELDS: &'static [Field] = &[
+        Field::required("fence_token", "must be the fence token of the hold, a whole number"),
+        Field::required("reason", ShortText::RULE),
+    ];
+}
+
+/// `GET /v1/locks`: the held ones of a scope.
+pub(super) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
+    let query = call.query(&[&SCOPE, &["as_of"], &PAGE])?;
+    let (scope, moment) = (query.scope()?, moment(&query)?);
+    let (after, most) = (query.text("cursor"), query.limit()?);
+    let shown = api.service.locks(call.token_id(), &scope, moment, after, most)?;
+    let list = List {
+        items: shown.what.items.iter().map(|view| Lock::new(view, shown.time)).collect(),
+        next: shown.what.next,
+        sequence: shown.sequence,
+    };
+    Ok(answer::json(StatusCode::OK, shown.sequence, &list))
+}
+
+/// `GET /v1/locks/{lock_name}`
+pub(super) async fn get(api: Api, call: Call) -> Result<Response, Failure> {
+    let query = call.query(&[&SCOPE, &["as_of"]])?;
+    let (lock, moment) = (call.lock_in(&query)?, moment(&query)?);
+    let shown = api.service.lock(call.token_id(), &lock, moment)?;
+    Ok(answer::json(StatusCode::OK, shown.sequence, &Lock::new(&shown.what, shown.time)))
+}
+
+/// `GET /v1/locks/{lock_name}/history`
+pub(super) async fn history(api: Api, call: Call) -> Result<Response, Failure> {
+    let query = call.query(&[&SCOPE, &PAGE])?;
+    let lock = call.lock_in(&query)?;
+    let after = query.cursor()?.map_or(Sequence::ZERO, Sequence);
+    let page = api.service.history(call.token_id(), &lock, after, query.limit()?)?;
+    event_list(&api, page)
+}
+
+/// `POST /v1/locks/{lock_name}/break`
+pub(super) async fn break_hold(api: Api, call: Call) -> Result<Response, Failure> {
+    let lock = call.lock()?;
+    let Break { fence_token, reason } = call.body()?;
+    let view = api.service.break_lock(call.token_id(), lock, fence_token, reason).await?;
+    Ok(answer::json(StatusCode::OK, view.sequence, &Lock::new(&view, api.service.now())))
+}
+
+fn moment(query: &Query) -> Result<Option<AsOf>, Failure> {
+    query.value("as_of", AsOf::RULE)
+}

@@ -1,0 +1,58 @@
+//! HTTP: parses, authenticates, calls the service, renders. It has no rules of its own.
+//!
+//! Read [`routes`] first: it is all of the surface on one page. A request goes through
+//! [`server`] (sockets), [`call`] (one request, from its head to its answer) and the handler of
+//! its noun. What the handlers share: [`query`] and [`body`] parse, [`answer`] renders,
+//! [`failure`] says why there is no ordinary answer.
+//!
+//! Deliberately absent: HTTP/2, TLS, compression and CORS. A proxy in front has the first two, the
+//! third would hold back a feed's events, and the last would let other sites' pages in.
+
+mod admin;
+mod answer;
+mod body;
+mod call;
+mod events;
+mod failure;
+mod locks;
+mod operations;
+mod pacing;
+mod query;
+mod routes;
+mod server;
+mod tickets;
+mod whoami;
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, watch};
+
+use crate::service::Service;
+
+pub use server::serve;
+
+/// How many feeds may be open at once. Each costs a task and a batch of records while it reads.
+const FEEDS_MAX: usize = 10_000;
+
+/// What every handler works on.
+#[derive(Clone)]
+struct Api {
+    service: Service,
+    /// One permit for each feed that may still be opened.
+    feeds: Arc<Semaphore>,
+    /// True once the server drains: feeds and long polls end.
+    draining: watch::Receiver<bool>,
+}
+
+impl Api {
+    fn new(service: Service) -> Self {
+        let draining = service.draining();
+        Self { service, feeds: Arc::new(Semaphore::new(FEEDS_MAX)), draining }
+    }
+
+    /// Resolves once the server drains.
+    async fn drained(&self) {
+        // An error means that the service is gone, which ends everything as well.
+        let _ = self.draining.clone().wait_for(|is_draining| *is_draining).await;
+    }
+}

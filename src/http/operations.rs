@@ -1,0 +1,35 @@
+//! What an operator asks: is it alive, is it ready.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::json;
+
+use super::Api;
+use super::answer;
+use super::call::Call;
+use super::failure::Failure;
+use crate::service::ServiceError;
+
+const JSON: &str = "application/json";
+
+/// `GET /livez`: the process answers. A restart would help with nothing that this doesn't show.
+pub(super) async fn livez(_: Api, _: Call) -> Result<Response, Failure> {
+    Ok(answer::bare(StatusCode::OK, JSON, &json!({ "status": "live" })))
+}
+
+/// `GET /readyz`: new work is taken on.
+pub(super) async fn readyz(api: Api, _: Call) -> Result<Response, Failure> {
+    let hindrance = if api.service.has_stopped() {
+        Some(ServiceError::Busy)
+    } else if api.service.is_draining() {
+        Some(ServiceError::Draining)
+    } else if api.service.is_disk_full() {
+        Some(ServiceError::DiskFull)
+    } else {
+        None
+    };
+    match hindrance {
+        Some(error) => Err(Failure::Service(error)),
+        None => Ok(answer::bare(StatusCode::OK, JSON, &json!({ "status": "ready" }))),
+    }
+}
