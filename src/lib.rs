@@ -2,6 +2,8 @@
 #[cfg(feature = "client")]
 pub mod client;
 pub mod clock;
+#[cfg(feature = "server")]
+pub mod config;
 pub mod domain;
 #[cfg(feature = "server")]
 pub mod feed;
@@ -12,5 +14,9 @@ pub mod ledger;
 pub mod projection;
 pub mod random;
 #[cfg(feature = "server")]
+pub mod server;
+#[cfg(feature = "server")]
 pub mod service;
+#[cfg(feature = "server")]
+pub mod telemetry;
 pub mod wire;
