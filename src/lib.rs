@@ -1,5 +1,7 @@
 //! Pearing: an event-sourced lock ledger.
 #[cfg(feature = "client")]
+pub mod cli;
+#[cfg(feature = "client")]
 pub mod client;
 pub mod clock;
 pub mod domain;
