@@ -50,6 +50,8 @@
 //! retry of failed writes: a storage error ends the process. Renaming and deleting: a name is
 //! never used again for something else.
 #[cfg(feature = "client")]
+pub mod cli;
+#[cfg(feature = "client")]
 pub mod client;
 pub mod clock;
 #[cfg(feature = "server")]
