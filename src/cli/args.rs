@@ -151,9 +151,9 @@ impl TicketArgs {
 /// Which part of a list.
 #[derive(Debug, Clone, Args)]
 pub(super) struct PageArgs {
-    /// Go on after this cursor: the `next` of the page before
-    #[arg(long, value_name = "CURSOR")]
-    pub(super) after: Option<String>,
+    /// Go on after the page before: its `next`
+    #[arg(long, value_name = "NEXT")]
+    pub(super) cursor: Option<String>,
     /// The most items to answer
     #[arg(long, value_name = "COUNT")]
     pub(super) limit: Option<u32>,
@@ -288,6 +288,9 @@ pub(super) enum Command {
     ListEvents {
         #[command(flatten)]
         filter: FilterArgs,
+        /// Begin after this sequence; at the start if left out
+        #[arg(long, value_name = "SEQUENCE", value_parser = sequence)]
+        after: Option<Sequence>,
         #[command(flatten)]
         page: PageArgs,
     },

@@ -129,11 +129,11 @@ fn every_other_command_has_a_line() {
     for line in [
         "list-locks --user ana --as-of 12",
         "list-tickets --state held",
-        "lock-history x --repo teams/a/b --after 9 --limit 10",
+        "lock-history x --repo teams/a/b --cursor 9 --limit 10",
         "break-lock x --team a --fence-token 41 --reason stuck",
         "watch-events --after 0 --team a --lock x --type lock.* --exclude-type user.* --actor b",
         "watch-events --json",
-        "list-events --type lock.*,team.* --url http://localhost:1",
+        "list-events --after 9 --type lock.*,team.* --url http://localhost:1",
         "whoami --token-file /x",
         "create-user ana --admin",
         "disable-user ana",

@@ -14,7 +14,7 @@ use crate::wire::ticket::{Answer, State};
 
 impl From<&PageArgs> for Page {
     fn from(page: &PageArgs) -> Self {
-        Self { after: page.after.clone(), limit: page.limit }
+        Self { cursor: page.cursor.clone(), limit: page.limit }
     }
 }
 
@@ -78,7 +78,7 @@ pub(super) fn print_list<T>(
     let list = &reply.body;
     output.result(&reply.json, || rows(&list.items)).map_err(Failure::from)?;
     match &list.next {
-        Some(next) => output.message(&format!("more: --after {next}")),
+        Some(next) => output.message(&format!("more: --cursor {next}")),
         None if list.items.is_empty() => output.message(empty),
         None => {}
     }

@@ -129,8 +129,8 @@ async fn run(cli: &Cli, output: &mut Output) -> Ended {
         Command::WatchEvents { filter, after } => {
             events::watch(&client, output, filter, *after).await
         }
-        Command::ListEvents { filter, page } => {
-            let list = client.events(&filter.into(), &page.into()).await?;
+        Command::ListEvents { filter, after, page } => {
+            let list = client.events(&filter.into(), *after, &page.into()).await?;
             locks::print_list(output, &list, events::lines, "no events")
         }
         Command::Whoami => {

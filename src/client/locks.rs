@@ -8,7 +8,7 @@ use super::LONG_POLL_SECONDS_MAX;
 use super::error::{ClientError, Refused};
 use super::feed::EventFilter;
 use super::transport::{Call, Client, Repeat, Reply};
-use crate::domain::id::{FenceToken, RequestUuid, TicketId};
+use crate::domain::id::{FenceToken, RequestUuid, Sequence, TicketId};
 use crate::domain::scope::{LockKey, Scope};
 use crate::domain::text::ShortText;
 use crate::domain::time::{LeaseSeconds, WaitSeconds};
@@ -40,7 +40,7 @@ pub struct Acquire {
 #[derive(Debug, Clone, Default)]
 pub struct Page {
     /// The `next` of the page before.
-    pub after: Option<String>,
+    pub cursor: Option<String>,
     /// The most items.
     pub limit: Option<u32>,
 }
@@ -190,18 +190,17 @@ impl Client {
         self.call(Call::send(Method::POST, &path, &body, Repeat::WhenBusy).at(&lock.scope)).await
     }
 
-    /// Lists events, oldest first.
+    /// Lists events, oldest first: those after `after`, from the start without it.
     ///
     /// # Errors
     /// As for every call.
     pub async fn events(
         &self,
         filter: &EventFilter,
+        after: Option<Sequence>,
         page: &Page,
     ) -> Result<Reply<List<Box<RawValue>>>, ClientError> {
-        let mut call = filter.call(&["events"]).page(page);
-        call.scope = filter.scope.as_ref();
-        self.call(call).await
+        self.call(filter.call(&["events"]).with("after", after).page(page)).await
     }
 
     /// Who the token stands for.
@@ -216,7 +215,7 @@ impl Client {
 impl<B> Call<'_, B> {
     /// Adds the parameters of a page.
     pub(super) fn page(self, page: &Page) -> Self {
-        self.with("after", page.after.as_deref()).with("limit", page.limit)
+        self.with("cursor", page.cursor.as_deref()).with("limit", page.limit)
     }
 }
 
