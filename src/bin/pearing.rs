@@ -1,2 +1,30 @@
-//! stub
-fn main() {}
+//! `pearing`: the server, and the tools that work on a data directory.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use pearing::config::{Cli, Command};
+use pearing::{server, telemetry};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if let Err(error) = telemetry::start(&cli.log) {
+        let _ = writeln!(std::io::stderr(), "pearing: --log: {error}");
+        return ExitCode::from(2);
+    }
+    let outcome = match &cli.command {
+        Command::Dev { data, serve } => server::dev(data, serve),
+        Command::Init { data, admin } => server::init(data, admin),
+        Command::Serve { data, serve, accept_loss_after } => {
+            server::serve(data, serve, *accept_loss_after)
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "pearing: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}

@@ -1,18 +1,8 @@
 //! The memory ledger keeps the trait's promises, and fails as it is told.
 
-use super::super::{Hash, Put, keys, samples};
+use super::super::samples::append_to;
+use super::super::{Hash, Put, keys};
 use super::*;
-
-/// An append of the sample records from `from` to `to`, onto a ledger that ends before them.
-fn append_of(ledger: &dyn Ledger, from: usize, to: usize) -> Append {
-    let mut hash = ledger.head().hash;
-    let mut records = Vec::new();
-    for record in &samples::records()[from - 1..to] {
-        records.push(Stored::new(&hash, record));
-        hash = records.last().map_or(Hash::ZERO, |r| r.hash);
-    }
-    Append { expected_head: ledger.head().sequence, records, puts: vec![] }
-}
 
 fn put(table: Table, key: &[u8], value: &[u8]) -> Put {
     Put { table, key: key.to_vec(), value: value.to_vec() }
@@ -27,7 +17,7 @@ fn sequences(ledger: &dyn Ledger, after: u64, most: usize) -> Vec<u64> {
 fn what_was_appended_is_read_back() {
     let ledger = MemoryLedger::default();
     assert_eq!(ledger.head(), Head { sequence: Sequence::ZERO, hash: Hash::ZERO });
-    let append = append_of(&ledger, 1, 5);
+    let append = append_to(&ledger, 5, vec![]);
     ledger.append(&append).expect("the head is right");
     assert_eq!(ledger.head(), append.records[4].head());
     assert_eq!(ledger.records(Sequence::ZERO, 9), Ok(append.records));
@@ -38,7 +28,7 @@ fn what_was_appended_is_read_back() {
 #[test]
 fn an_append_to_another_head_writes_nothing() {
     let ledger = MemoryLedger::default();
-    let mut append = append_of(&ledger, 1, 2);
+    let mut append = append_to(&ledger, 2, vec![]);
     append.puts = vec![put(Table::Meta, b"k", b"v")];
     append.expected_head = Sequence(1);
     let moved = LedgerError::HeadMoved { expected: Sequence(1), actual: Sequence::ZERO };
@@ -53,7 +43,7 @@ fn an_append_to_another_head_writes_nothing() {
 #[should_panic(expected = "record 2 must not follow record 2")]
 fn a_sequence_that_does_not_rise_is_a_bug() {
     let ledger = MemoryLedger::default();
-    let mut append = append_of(&ledger, 1, 2);
+    let mut append = append_to(&ledger, 2, vec![]);
     append.records.push(append.records[1].clone());
     ledger.append(&append).expect("unreachable");
 }
@@ -61,7 +51,7 @@ fn a_sequence_that_does_not_rise_is_a_bug() {
 #[test]
 fn a_sequence_may_jump() {
     let ledger = MemoryLedger::default();
-    let mut append = append_of(&ledger, 1, 2);
+    let mut append = append_to(&ledger, 2, vec![]);
     append.records[1].sequence = Sequence(1 << 40);
     ledger.append(&append).expect("ledger.restored jumps");
     assert_eq!(sequences(&ledger, 0, 9), [1, 1 << 40]);
@@ -93,8 +83,8 @@ fn a_failed_append_stops_the_ledger_and_shows_after_a_crash_whether_it_took_effe
     for (fault, head_after) in [(Fault::Lost, 2), (Fault::Uncertain, 4)] {
         let ledger = MemoryLedger::default();
         ledger.fail_append(2, fault);
-        ledger.append(&append_of(&ledger, 1, 2)).expect("the first append");
-        let mut append = append_of(&ledger, 3, 4);
+        ledger.append(&append_to(&ledger, 2, vec![])).expect("the first append");
+        let mut append = append_to(&ledger, 2, vec![]);
         append.puts = vec![put(Table::Meta, &keys::meta("k"), b"v")];
         assert!(matches!(ledger.append(&append), Err(LedgerError::Failed { .. })));
         assert_eq!(ledger.append(&append), Err(LedgerError::Stopped));
@@ -104,7 +94,7 @@ fn a_failed_append_stops_the_ledger_and_shows_after_a_crash_whether_it_took_effe
         assert_eq!(after.head().sequence, Sequence(head_after));
         let value = after.get(Table::Meta, &keys::meta("k")).expect("memory can be read");
         assert_eq!(value.is_some(), fault == Fault::Uncertain, "all of it, or nothing");
-        after.append(&append_of(&after, 5, 5)).expect("a restart heals");
+        after.append(&append_to(&after, 1, vec![])).expect("a restart heals");
         assert_eq!(ledger.crash().head().sequence, Sequence(head_after), "a crash is a copy");
     }
 }

@@ -7,8 +7,8 @@
 use super::batch::Batch;
 use super::snapshot;
 use crate::clock::LedgerClock;
-use crate::domain::event::{Event, LedgerOpened, LedgerRecovered, LedgerRestored};
-use crate::domain::id::{LedgerId, Sequence};
+use crate::domain::event::{Event, LedgerRecovered, LedgerRestored};
+use crate::domain::id::Sequence;
 use crate::domain::name::Actor;
 use crate::domain::text::ShortText;
 use crate::domain::{Limits, State, invariant};
@@ -36,25 +36,6 @@ impl Gap {
             Self::LossAccepted => "loss-accepted",
         }
     }
-}
-
-/// Begins a new ledger.
-///
-/// # Errors
-///
-/// [`LedgerError`] if it can't be written.
-pub fn open_ledger(
-    ledger: &dyn Ledger,
-    ledger_id: LedgerId,
-    clock: &LedgerClock,
-) -> Result<State, LedgerError> {
-    let mut state = State::default();
-    let limits = Limits::default();
-    let mut batch = Batch::open(&mut state, ledger, &limits, clock.now());
-    batch.record(Actor::Ledger, Event::LedgerOpened(LedgerOpened { ledger_id }));
-    let (append, _) = batch.close();
-    ledger.append(&append)?;
-    Ok(state)
 }
 
 /// The state at the ledger's head: the newest snapshot, and the verified records after it.

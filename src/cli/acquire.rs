@@ -1,0 +1,241 @@
+//! acquire-lock: takes a lock, or says why not, and with `--block` waits its turn.
+//!
+//! The request UUID is on stderr before anything is sent, so whatever happens afterwards, the
+//! caller can ask again and get the same ticket. Exit code 0 means HELD and nothing less, and in
+//! text nothing but a held ticket is printed on stdout: `acquire-lock … && work` is safe, and no
+//! failure can be taken for a fence token.
+
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::args::AcquireArgs;
+use super::locks::exit_code;
+use super::output::{Format, Output};
+use super::{Ended, text};
+use crate::client::{Acquire, Client, ClientError, LONG_POLL_SECONDS_MAX, Reply, lease_deadline};
+use crate::clock::BootTime;
+use crate::domain::id::{RequestUuid, TicketId};
+use crate::domain::scope::LockKey;
+use crate::random;
+use crate::wire::problem::{Code, EXIT_DONE};
+use crate::wire::ticket::{Answer, State};
+
+/// How long giving up may take after a signal.
+const GIVE_UP_TIMEOUT: Duration = Duration::from_secs(5);
+/// The pause between two polls, so that a server that is away, or that doesn't hold its answer
+/// back, is not asked in a tight loop.
+const POLL_PAUSE: Duration = Duration::from_millis(250);
+/// How long after the end of its wait a ticket is still polled that no answer comes about.
+const POLL_GRACE_MS: u64 = 30_000;
+
+pub(super) async fn acquire(client: &Client, output: &mut Output, args: &AcquireArgs) -> Ended {
+    let lock = args.lock.lock();
+    let ask = Acquire {
+        request_uuid: args.request_uuid.unwrap_or_else(|| {
+            let made = RequestUuid(random::uuid());
+            output.message(&format!("request_uuid {made}"));
+            made
+        }),
+        lease_seconds: args.lease_seconds,
+        wait_seconds: args.wait_seconds,
+        note: args.note.clone(),
+        reentrant: args.no_reentrant.then_some(false),
+    };
+    if args.block {
+        return block(client, output, &lock, &ask).await;
+    }
+    let reply = client.acquire(&lock, &ask).await?;
+    finish(output, &lock, &reply)
+}
+
+/// Prints the answer: on stdout if the lock is held, else the reason on stderr.
+fn finish(output: &mut Output, lock: &LockKey, reply: &Reply<Answer>) -> Ended {
+    let ticket = &reply.body.ticket;
+    let code = exit_code(ticket.state);
+    let is_held = code == EXIT_DONE;
+    if is_held || output.format() == Format::Json {
+        output.result(&reply.json, || text::ticket(ticket))?;
+    }
+    if is_held {
+        say_if_almost_lost(output, reply);
+    } else {
+        for line in why_not(lock, &reply.body).lines() {
+            output.message(line);
+        }
+    }
+    Ok(code)
+}
+
+/// A lease that has run out on the way here is no lease, whatever the answer says.
+fn say_if_almost_lost(output: &mut Output, reply: &Reply<Answer>) {
+    let now = BootTime::now();
+    if lease_deadline(&reply.body, reply.sent_at).is_some_and(|deadline| now >= deadline) {
+        output.message("the lease has run out already: read the ticket before you go on");
+    }
+}
+
+/// Why the lock is not held, and what can be done.
+fn why_not(lock: &LockKey, answer: &Answer) -> String {
+    let ticket = &answer.ticket;
+    let holder = answer.holder.iter().flatten().next();
+    let held_by = holder.map(|h| format!("; {}", text::holder(h))).unwrap_or_default();
+    let code = ticket.state.code().map_or("waiting", |code| code.as_str());
+    let LockKey { scope, lock_name } = lock;
+    match ticket.state {
+        State::Held => String::new(),
+        State::Waiting => format!(
+            "{code}: position {} for {lock_name} in {scope}{held_by}\nask again: {}\ngive up:   {}",
+            ticket.queue_position.unwrap_or(0),
+            text::ticket_command("get-lock-ticket", lock, ticket.ticket_id)
+                + &format!(" --wait {LONG_POLL_SECONDS_MAX}"),
+            text::ticket_command("release-lock-ticket", lock, ticket.ticket_id),
+        ),
+        State::Contended => {
+            let retry = answer.retry_after_seconds.unwrap_or(1);
+            format!(
+                "{code}: {lock_name} in {scope} is taken{held_by}\n\
+                 try again in {retry} s with a new request UUID, or wait for it: --wait-seconds N"
+            )
+        }
+        State::DeadlockRejected => format!(
+            "{code}: waiting for {lock_name} in {scope} would never end\n{}\
+             release what you hold, then try again with a new request UUID",
+            text::cycle(answer.cycle.as_deref().unwrap_or_default())
+        ),
+        State::Released | State::Expired | State::Broken | State::Cancelled | State::TimedOut => {
+            let reason = ticket.end_reason.as_ref().map(|r| format!(" ({r})")).unwrap_or_default();
+            format!(
+                "{code}: ticket {} for {lock_name} in {scope} is {}{reason}\n\
+                 a new acquisition needs a new request UUID",
+                ticket.ticket_id,
+                ticket.state.as_str()
+            )
+        }
+    }
+}
+
+/// The signals that ask a command to stop.
+struct Stop([(i32, Signal); 3]);
+
+impl Stop {
+    fn listen() -> std::io::Result<Self> {
+        let on = |kind: SignalKind| Ok::<_, std::io::Error>((kind.as_raw_value(), signal(kind)?));
+        Ok(Self([
+            on(SignalKind::interrupt())?,
+            on(SignalKind::terminate())?,
+            on(SignalKind::hangup())?,
+        ]))
+    }
+
+    /// The number of the next signal.
+    async fn next(&mut self) -> i32 {
+        let [(int, on_int), (term, on_term), (hup, on_hup)] = &mut self.0;
+        tokio::select! {
+            _ = on_int.recv() => *int,
+            _ = on_term.recv() => *term,
+            _ = on_hup.recv() => *hup,
+        }
+    }
+}
+
+/// Acquires and waits its turn. A signal meanwhile gives the ticket up.
+async fn block(client: &Client, output: &mut Output, lock: &LockKey, ask: &Acquire) -> Ended {
+    // Before the request is sent: a signal must not find a ticket that nobody gives up.
+    let mut stop = Stop::listen()?;
+    let first = {
+        let acquiring = client.acquire(lock, ask);
+        tokio::pin!(acquiring);
+        tokio::select! {
+            reply = &mut acquiring => reply?,
+            number = stop.next() => {
+                // The answer may be on its way, and with it a ticket to give up.
+                match tokio::time::timeout(GIVE_UP_TIMEOUT, acquiring).await {
+                    Ok(Ok(reply)) => {
+                        give_up(client, output, lock, reply.body.ticket.ticket_id).await;
+                    }
+                    Ok(Err(ClientError::Problem(_))) => {}
+                    Ok(Err(_)) | Err(_) => output.message(&format!(
+                        "no answer: request {} may have made a ticket that is not given up",
+                        ask.request_uuid
+                    )),
+                }
+                return Ok(killed_by(number));
+            }
+        }
+    };
+    if first.body.ticket.state != State::Waiting {
+        return finish(output, lock, &first);
+    }
+    let ticket_id = first.body.ticket.ticket_id;
+    for line in why_not(lock, &first.body).lines().take(1) {
+        output.message(line);
+    }
+    let reply = tokio::select! {
+        reply = wait_turn(client, lock, &first) => reply,
+        number = stop.next() => {
+            give_up(client, output, lock, ticket_id).await;
+            return Ok(killed_by(number));
+        }
+    };
+    match reply {
+        Ok(reply) => finish(output, lock, &reply),
+        Err(error) => {
+            output.message(&format!("ticket {ticket_id} may still be waiting"));
+            Err(error.into())
+        }
+    }
+}
+
+/// Polls until the ticket has stopped waiting. A server that is away for a while, as in a
+/// restart, is waited for: the ticket is durable.
+async fn wait_turn(
+    client: &Client,
+    lock: &LockKey,
+    first: &Reply<Answer>,
+) -> Result<Reply<Answer>, ClientError> {
+    let ticket = &first.body.ticket;
+    let wait_ms = u64::from(ticket.wait_seconds) * 1000;
+    let patience_ends = first.sent_at.plus_millis(wait_ms + POLL_GRACE_MS);
+    loop {
+        match client.ticket(lock, ticket.ticket_id, LONG_POLL_SECONDS_MAX).await {
+            Ok(reply) if reply.body.ticket.state != State::Waiting => return Ok(reply),
+            Ok(_) => tokio::time::sleep(POLL_PAUSE).await,
+            Err(error) if is_passing(&error) && BootTime::now() < patience_ends => {
+                tokio::time::sleep(POLL_PAUSE).await;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Whether a poll is worth repeating that failed in this way.
+fn is_passing(error: &ClientError) -> bool {
+    match error {
+        ClientError::Unreachable(_) => true,
+        ClientError::Problem(refused) => refused.problem.code == Code::Busy,
+        ClientError::Unexpected(_) | ClientError::Setup(_) => false,
+    }
+}
+
+/// Gives a ticket up after a signal; says which it is if that fails.
+async fn give_up(client: &Client, output: &mut Output, lock: &LockKey, ticket_id: TicketId) {
+    match tokio::time::timeout(GIVE_UP_TIMEOUT, client.release(lock, ticket_id)).await {
+        Ok(Ok(_)) => output.message(&format!("ticket {ticket_id} given up")),
+        // Over already is as good.
+        Ok(Err(ClientError::Problem(refused))) if refused.problem.code == Code::TicketEnded => {}
+        Ok(Err(_)) | Err(_) => output.message(&format!(
+            "ticket {ticket_id} could not be given up: {}",
+            text::ticket_command("release-lock-ticket", lock, ticket_id)
+        )),
+    }
+}
+
+/// The exit code of a process that a signal ends.
+fn killed_by(number: i32) -> u8 {
+    u8::try_from(128 + number).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+#[path = "acquire_tests.rs"]
+mod tests;

@@ -1,0 +1,186 @@
+//! `pearing` from a data directory to an exit code: open, recover, serve, drain.
+
+mod setup;
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::clock::LedgerClock;
+use crate::config::ServeOptions;
+use crate::domain::id::Sequence;
+use crate::domain::name::UserName;
+use crate::http;
+use crate::ledger::rocks::{OpenOptions, RocksLedger};
+use crate::ledger::{Ledger, LedgerError};
+use crate::service::recover::{self, Gap};
+use crate::service::{Options, Running, Service};
+
+/// Why the server, or a tool on its data directory, ended with an error.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The ledger can't be opened, or its storage failed.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The address can't be listened on.
+    #[error("can't listen on {listen}: {error}")]
+    Listen {
+        /// The address.
+        listen: std::net::SocketAddr,
+        /// Why not.
+        error: io::Error,
+    },
+    /// A file of the data directory, or the system, can't be used.
+    #[error("{what}: {error}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// Why it failed.
+        error: io::Error,
+    },
+    /// The writer broke a rule of its own and stopped before it could do harm.
+    #[error("the writer has stopped: this is a bug; nothing unsynced was acknowledged")]
+    Bug,
+}
+
+impl ServerError {
+    /// The exit code of `pearing`.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Io { .. } | Self::Ledger(LedgerError::NotEmpty { .. }) => 1,
+            Self::Ledger(LedgerError::Missing { .. }) => 3,
+            Self::Ledger(LedgerError::InUse { .. }) => 4,
+            Self::Ledger(LedgerError::Corrupt { .. }) => 5,
+            Self::Ledger(
+                LedgerError::Failed { .. } | LedgerError::Stopped | LedgerError::HeadMoved { .. },
+            ) => 6,
+            Self::Listen { .. } => 7,
+            Self::Bug => 70,
+        }
+    }
+
+    fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |error| Self::Io { what, error }
+    }
+}
+
+/// Makes a data directory with one administrator, and prints its token, alone, on stdout.
+///
+/// # Errors
+///
+/// [`ServerError`]: then no token was printed, and the directory is of no use.
+pub fn init(data: &Path, admin: &UserName) -> Result<(), ServerError> {
+    let token = setup::init(data, admin)?;
+    writeln!(io::stdout(), "{token}").map_err(ServerError::io("printing the token"))
+}
+
+/// Serves for a first try: makes the data directory if there is none, and prints how to use it.
+///
+/// # Errors
+///
+/// [`ServerError`]
+pub fn dev(data: &Path, options: &ServeOptions) -> Result<(), ServerError> {
+    if !data.exists() {
+        setup::dev(data)?;
+    }
+    let greeting = |url: &str| setup::greet(data, url);
+    run(data, options, OpenOptions::default(), greeting)
+}
+
+/// Serves an existing data directory until SIGTERM or SIGINT.
+///
+/// # Errors
+///
+/// [`ServerError`]
+pub fn serve(
+    data: &Path,
+    options: &ServeOptions,
+    accept_loss_after: Option<u64>,
+) -> Result<(), ServerError> {
+    let open = OpenOptions { accept_loss_after: accept_loss_after.map(Sequence) };
+    run(data, options, open, |_| Ok(()))
+}
+
+/// Opens and recovers the ledger, then serves it.
+fn run(
+    data: &Path,
+    options: &ServeOptions,
+    open: OpenOptions,
+    greet: impl FnOnce(&str) -> io::Result<()>,
+) -> Result<(), ServerError> {
+    let (ledger, opened) = RocksLedger::open(data, open)?;
+    let gap = if opened.accepted_loss {
+        Some(Gap::LossAccepted)
+    } else {
+        opened.dropped_tail.then_some(Gap::TornTailDropped)
+    };
+    if let Some(gap) = gap {
+        tracing::warn!(?gap, "the ledger may have lost its last events: sequences jump");
+    }
+    let ledger: Arc<dyn Ledger> = Arc::new(ledger);
+    let mut state = recover::replay(&*ledger)?;
+    let clock = LedgerClock::anchored_after(state.time());
+    recover::resume(&mut state, &*ledger, gap, &clock)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(ServerError::io("starting the threads that serve"))?;
+    runtime.block_on(async {
+        // Only now: who can connect finds a server that can answer.
+        let listen = options.listen;
+        let socket = TcpListener::bind(listen).await;
+        let socket = socket.map_err(|error| ServerError::Listen { listen, error })?;
+        let bound = socket.local_addr().map_err(ServerError::io("asking for the address"))?;
+        let service_options = Options {
+            limits: options.limits(),
+            data: Some(PathBuf::from(data)),
+            reserve_bytes: options.disk_reserve_mib.saturating_mul(1 << 20),
+        };
+        let head = state.head();
+        let (service, running) = Service::start(ledger, state, clock, service_options)
+            .map_err(ServerError::io("starting the writer"))?;
+        tracing::info!(address = %bound, %head, "serving");
+        greet(&format!("http://{bound}")).map_err(ServerError::io("printing how to connect"))?;
+        until_drained(socket, service, running).await
+    })
+}
+
+/// Serves until a signal or a storage error. After a signal, what is in flight is answered.
+async fn until_drained(
+    socket: TcpListener,
+    service: Service,
+    running: Running,
+) -> Result<(), ServerError> {
+    let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+    let (mut terminate, mut interrupt) = match signals {
+        (Ok(terminate), Ok(interrupt)) => (terminate, interrupt),
+        (Err(error), _) | (_, Err(error)) => {
+            return Err(ServerError::io("listening for signals")(error));
+        }
+    };
+    let asked_to_stop = async {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("draining");
+    };
+    let mut ended = running.ended;
+    let outcome = tokio::select! {
+        // The storage failed: nothing more can be promised, so nothing more is said.
+        outcome = &mut ended => outcome,
+        () = http::serve(socket, service.clone(), asked_to_stop) => {
+            service.stop();
+            ended.await
+        }
+    };
+    match outcome {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(ServerError::Ledger(error)),
+        Err(_) => Err(ServerError::Bug),
+    }
+}
