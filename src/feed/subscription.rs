@@ -99,10 +99,10 @@ where
             while cursor < published {
                 let Some(batch) = read(&*ledger, cursor, published) else { return };
                 for (stored, record) in batch {
-                    if std::mem::take(&mut is_first) {
-                        if let Some(last) = lost_from(cursor, &record) {
-                            yield Frame::Reset(last);
-                        }
+                    if std::mem::take(&mut is_first)
+                        && let Some(last) = lost_from(cursor, &record)
+                    {
+                        yield Frame::Reset(last);
                     }
                     // The state that is asked has this record in it, or a later one: the head
                     // that was read above is published together with its state.
@@ -178,3 +178,7 @@ fn lost_from(cursor: Sequence, first: &Record) -> Option<Sequence> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+#[path = "subscription_tests.rs"]
+mod tests;

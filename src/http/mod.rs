@@ -20,6 +20,8 @@ mod pacing;
 mod query;
 mod routes;
 mod server;
+#[cfg(test)]
+mod tests;
 mod tickets;
 mod whoami;
 

@@ -160,7 +160,10 @@ pub(super) async fn list_own(api: Api, call: Call) -> Result<Response, Failure> 
 }
 
 fn show(api: &Api, call: &Call, told: &TicketAnswer) -> Answer {
-    Answer::new(told, api.service.now(), call.answered_after_ms())
+    // Measured before the lease is: what passes between the two shortens the client's deadline,
+    // and never lengthens it.
+    let answered_after_ms = call.answered_after_ms();
+    Answer::new(told, api.service.now(), answered_after_ms)
 }
 
 /// The seconds in `Prefer: wait=N`, as far as they are granted. A preference that can't be read

@@ -1,0 +1,213 @@
+//! The wiring: raw requests over a socket, against a service on a ledger in memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::serve;
+use crate::clock::LedgerClock;
+use crate::domain::command::{Caller, Command};
+use crate::domain::event::{Event, LedgerOpened};
+use crate::domain::id::{LedgerId, TokenId};
+use crate::domain::name::Actor;
+use crate::domain::time::Time;
+use crate::domain::{Limits, State};
+use crate::ledger::Ledger;
+use crate::ledger::memory::{Fault, MemoryLedger};
+use crate::service::batch::Batch;
+use crate::service::{Options, Running, Service};
+use crate::wire::token;
+
+/// A server in which ana is an administrator.
+struct Server {
+    address: std::net::SocketAddr,
+    token: String,
+    ledger: Arc<MemoryLedger>,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
+    _running: Running,
+}
+
+impl Server {
+    async fn start() -> Self {
+        let ledger = Arc::new(MemoryLedger::default());
+        let mut state = State::default();
+        let token_id = TokenId(uuid::Uuid::from_u128(1));
+        let token = token::format(token_id, &[7; 32]);
+        let user: crate::domain::name::UserName = "ana".parse().expect("a name");
+        let sha256 = token::hash(&token);
+        let limits = Limits::default();
+        let mut batch = Batch::open(&mut state, &*ledger, &limits, Time::from_millis(0));
+        let ledger_id = LedgerId(uuid::Uuid::from_u128(2));
+        batch.record(Actor::Ledger, Event::LedgerOpened(LedgerOpened { ledger_id }));
+        for command in [
+            Command::CreateUser { user: user.clone(), admin: true },
+            Command::IssueToken { token_id, user, sha256, label: None, expires_in_days: None },
+        ] {
+            let decided = batch.decide(Caller::Ledger, &command).expect("the memory can be read");
+            decided.expect("nothing stands against the first user");
+        }
+        ledger.append(&batch.close().0).expect("the memory doesn't fail");
+        let clock = LedgerClock::anchored_after(state.time());
+        let options = Options { limits, data: None, reserve_bytes: 0 };
+        let (service, running) =
+            Service::start(ledger.clone(), state, clock, options).expect("a thread");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = tokio::spawn(serve(listener, service, async {
+            let _ = stopped.await;
+        }));
+        Self { address, token, ledger, stop, serving, _running: running }
+    }
+
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.expect("the server listens")
+    }
+
+    /// Sends bytes on a connection of their own, and reads until the server closes it.
+    async fn raw(&self, bytes: &[u8]) -> String {
+        let mut socket = self.connect().await;
+        // An early answer may close the connection before all was sent.
+        let _ = socket.write_all(bytes).await;
+        let mut answer = Vec::new();
+        let _ = socket.read_to_end(&mut answer).await;
+        String::from_utf8(answer).expect("answers are UTF-8")
+    }
+
+    fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> String {
+        format!(
+            "{method} {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n{headers}\r\n{body}",
+            self.token,
+            body.len()
+        )
+    }
+
+    async fn call(&self, method: &str, path: &str, body: &str) -> String {
+        self.raw(self.request(method, path, "connection: close\r\n", body).as_bytes()).await
+    }
+}
+
+/// The status of an answer and, of a problem, its code and field.
+fn outcome(answer: &str) -> String {
+    let status = answer.get(9..12).unwrap_or("none");
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let body: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+    let word = |name: &str| body[name].as_str().map(|text| format!(" {text}")).unwrap_or_default();
+    format!("{status}{}{}", word("code"), word("field"))
+}
+
+const LOCK: &str = "/v1/locks/x/tickets?user=ana";
+const UUID: &str = "00000000-0000-0000-0000-00000000000a";
+
+#[tokio::test]
+async fn each_request_that_is_wrong_is_told_what_is_wrong() {
+    let server = Server::start().await;
+    let big = format!("{{\"note\":\"{}\"}}", "a".repeat(70_000));
+    let ticket = format!("/v1/locks/x/tickets/{UUID}?user=ana");
+    for (method, path, body, expected) in [
+        ("GET", "/v1/whoami", "", "200"),
+        ("GET", "/nowhere", "", "404 not-found"),
+        ("PUT", "/v1/whoami", "", "405 method-not-allowed"),
+        ("GET", "/v1/whoami?x=1", "", "422 invalid-argument x"),
+        ("POST", LOCK, "{", "400 malformed"),
+        ("POST", LOCK, "{}", "422 invalid-argument request_uuid"),
+        ("POST", LOCK, &big, "413 too-large"),
+        ("POST", "/v1/locks/x/tickets", "{}", "422 invalid-argument repo"),
+        ("POST", "/v1/locks/%2e%2e%2fx/tickets?user=ana", "{}", "422 invalid-argument lock_name"),
+        ("GET", "/v1/locks/%ff?user=ana", "", "400 malformed"),
+        ("GET", "/v1/locks/x?user=bo", "", "404 not-found"),
+        ("GET", "/v1/locks/x?user=ana&as_of=1000", "", "422 invalid-argument as_of"),
+        ("GET", "/v1/locks?user=ana&limit=0", "", "422 invalid-argument limit"),
+        ("GET", "/v1/locks/x/tickets/1?user=ana", "", "422 invalid-argument ticket_id"),
+        ("GET", &ticket, "", "404 not-found"),
+        ("DELETE", &ticket, "", "404 not-found"),
+        ("GET", "/v1/events?after=1000", "", "422 invalid-argument after"),
+        ("GET", "/v1/events?type=Lock", "", "422 invalid-argument type"),
+        ("POST", "/v1/admin/users", "{\"user\":\"ana\"}", "409 already-exists"),
+        ("POST", "/v1/admin/users", "{\"user\":\"Ana\"}", "422 invalid-argument user"),
+    ] {
+        let answer = server.call(method, path, body).await;
+        assert_eq!(outcome(&answer), expected, "{method} {path}");
+        let has_sequence = answer.contains("\r\npearing-sequence: ");
+        let is_routed = !matches!(outcome(&answer).as_str(), "404 not-found" if path == "/nowhere")
+            && !expected.starts_with("405");
+        assert_eq!(has_sequence, is_routed, "{method} {path}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn no_token_and_a_wrong_token_are_told_the_same() {
+    let server = Server::start().await;
+    let wrong = token::format(TokenId(uuid::Uuid::from_u128(1)), &[8; 32]);
+    let unknown = token::format(TokenId(uuid::Uuid::from_u128(9)), &[7; 32]);
+    let ask = async |header: String| {
+        let request =
+            format!("GET /v1/whoami HTTP/1.1\r\nhost: x\r\n{header}connection: close\r\n\r\n");
+        let answer = server.raw(request.as_bytes()).await;
+        assert!(answer.contains("\r\nwww-authenticate: Bearer\r\n"), "{answer}");
+        answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned())
+    };
+    let none = ask(String::new()).await;
+    assert_eq!(
+        outcome(&format!("HTTP/1.1 401 \r\n\r\n{}", none.clone().unwrap_or_default())),
+        "401 unauthenticated"
+    );
+    for token in [wrong, unknown, "x".to_owned()] {
+        assert_eq!(ask(format!("authorization: Bearer {token}\r\n")).await, none);
+    }
+}
+
+#[tokio::test]
+async fn a_retried_acquire_is_marked_and_shows_the_ticket_as_it_is_now() {
+    let server = Server::start().await;
+    let body = format!("{{\"request_uuid\":\"{UUID}\"}}");
+    let first = server.call("POST", LOCK, &body).await;
+    assert_eq!(outcome(&first), "201");
+    assert!(!first.contains("idempotency-replayed"), "{first}");
+    let again = server.call("POST", LOCK, &body).await;
+    assert_eq!(outcome(&again), "200");
+    assert!(again.contains("\r\nidempotency-replayed: true\r\n"), "{again}");
+    let (_, json) = first.split_once("\r\n\r\n").expect("an answer has a body");
+    let json: serde_json::Value = serde_json::from_str(json).expect("it is JSON");
+    let ticket = json["ticket"]["ticket_id"].as_str().expect("it has a ticket");
+    let path = format!("/v1/locks/x/tickets/{ticket}?user=ana");
+    assert_eq!(outcome(&server.call("DELETE", &path, "").await), "200");
+    let ended = server.call("POST", LOCK, &body).await;
+    assert_eq!(outcome(&ended), "409 ticket-ended");
+    assert!(ended.contains("\r\nidempotency-replayed: true\r\n"), "{ended}");
+}
+
+#[tokio::test]
+async fn after_a_storage_error_the_connection_ends_without_a_byte() {
+    let server = Server::start().await;
+    server.ledger.fail_append(1, Fault::Uncertain);
+    let body = format!("{{\"request_uuid\":\"{UUID}\"}}");
+    assert_eq!(server.call("POST", LOCK, &body).await, "");
+}
+
+#[tokio::test]
+async fn a_drain_ends_feeds_and_resting_connections_and_leaves_nothing_unanswered() {
+    let server = Server::start().await;
+    let feed = server.request("GET", "/v1/events", "accept: text/event-stream\r\n", "");
+    let mut feeding = server.connect().await;
+    feeding.write_all(feed.as_bytes()).await.expect("the server reads");
+    let mut text = Vec::new();
+    while !String::from_utf8_lossy(&text).contains("event: caught-up\n") {
+        assert_ne!(feeding.read_buf(&mut text).await.expect("the feed is open"), 0);
+    }
+    let resting = server.connect().await;
+    server.stop.send(()).expect("the server runs");
+    feeding.read_to_end(&mut text).await.expect("the feed ends in order");
+    assert!(text.ends_with(b"0\r\n\r\n"), "{}", String::from_utf8_lossy(&text));
+    drop(resting);
+    tokio::time::timeout(Duration::from_secs(20), server.serving)
+        .await
+        .expect("the drain is bounded")
+        .expect("the server ends in order");
+}
