@@ -11,9 +11,10 @@ use super::call::Call;
 use super::events::event_list;
 use super::failure::Failure;
 use super::query::{PAGE, Query, SCOPE};
-use crate::domain::id::{FenceToken, Sequence};
+use crate::domain::id::FenceToken;
 use crate::domain::text::ShortText;
 use crate::projection::as_of::AsOf;
+use crate::service::Service;
 use crate::wire::list::List;
 use crate::wire::lock::Lock;
 
@@ -35,8 +36,11 @@ impl JsonBody for Break {
 pub(super) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
     let query = call.query(&[&SCOPE, &["as_of"], &PAGE])?;
     let (scope, moment) = (query.scope()?, moment(&query)?);
-    let (after, most) = (query.text("cursor"), query.limit()?);
-    let shown = api.service.locks(call.token_id(), &scope, moment, after, most)?;
+    let (after, most) = (query.cursor()?.map(str::to_owned), query.limit()?);
+    let caller = call.token_id();
+    let locks =
+        move |service: &Service| service.locks(caller, &scope, moment, after.as_deref(), most);
+    let shown = api.read(locks).await?;
     let list = List {
         items: shown.what.items.iter().map(|view| Lock::new(view, shown.time)).collect(),
         next: shown.what.next,
@@ -49,7 +53,11 @@ pub(super) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
 pub(super) async fn get(api: Api, call: Call) -> Result<Response, Failure> {
     let query = call.query(&[&SCOPE, &["as_of"]])?;
     let (lock, moment) = (call.lock_in(&query)?, moment(&query)?);
-    let shown = api.service.lock(call.token_id(), &lock, moment)?;
+    let caller = call.token_id();
+    let shown = match moment {
+        None => api.service.lock(caller, &lock, None)?,
+        Some(_) => api.read(move |service| service.lock(caller, &lock, moment)).await?,
+    };
     Ok(answer::json(StatusCode::OK, shown.sequence, &Lock::new(&shown.what, shown.time)))
 }
 
@@ -57,8 +65,8 @@ pub(super) async fn get(api: Api, call: Call) -> Result<Response, Failure> {
 pub(super) async fn history(api: Api, call: Call) -> Result<Response, Failure> {
     let query = call.query(&[&SCOPE, &PAGE])?;
     let lock = call.lock_in(&query)?;
-    let after = query.cursor()?.map_or(Sequence::ZERO, Sequence);
-    let page = api.service.history(call.token_id(), &lock, after, query.limit()?)?;
+    let (caller, after, most) = (call.token_id(), query.sequence_cursor()?, query.limit()?);
+    let page = api.read(move |service| service.history(caller, &lock, after, most)).await?;
     event_list(&api, page)
 }
 

@@ -29,7 +29,8 @@ use std::sync::Arc;
 
 use tokio::sync::{Semaphore, watch};
 
-use crate::service::Service;
+use crate::service::{Service, ServiceError};
+use failure::Failure;
 
 pub use server::serve;
 
@@ -50,6 +51,17 @@ impl Api {
     fn new(service: Service) -> Self {
         let draining = service.draining();
         Self { service, feeds: Arc::new(Semaphore::new(FEEDS_MAX)), draining }
+    }
+
+    /// Reads what may take long: a disk is asked, or a history folded. So on a thread that may
+    /// block, where it holds up no other request.
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Service) -> Result<T, ServiceError> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let service = self.service.clone();
+        let done = tokio::task::spawn_blocking(move || read(&service)).await;
+        Ok(done.expect("a read doesn't panic, and nobody aborts it")?)
     }
 
     /// Resolves once the server drains.

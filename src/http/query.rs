@@ -1,5 +1,6 @@
 //! Query parameters: decoded once, each known and given at most once.
 
+use crate::domain::id::Sequence;
 use crate::domain::scope::{Scope, ScopeKind};
 
 use super::failure::Failure;
@@ -7,8 +8,8 @@ use super::failure::Failure;
 /// The parameters that name a scope; exactly one of them is given where a scope is needed.
 pub(super) const SCOPE: [&str; 3] = ["repo", "team", "user"];
 
-/// The parameters of a list's page.
-pub(super) const PAGE: [&str; 2] = ["limit", "cursor"];
+/// The parameters of a list's page. `after` is `cursor` by the name that it has for events.
+pub(super) const PAGE: [&str; 3] = ["limit", "cursor", "after"];
 
 /// What `repo` must be, fit for "repo RULE".
 pub(super) const REPO_RULE: &str = "must be teams/NAME/REPO or users/NAME/REPO";
@@ -16,6 +17,9 @@ pub(super) const REPO_RULE: &str = "must be teams/NAME/REPO or users/NAME/REPO";
 /// How many items a page has, and how many it may be asked to have.
 const LIMIT_DEFAULT: usize = 100;
 const LIMIT_MOST: usize = 1000;
+
+/// What a sequence must be, fit for "after RULE".
+pub(super) const SEQUENCE_RULE: &str = "must be a sequence, a whole number";
 
 const SCOPE_RULE: &str = "is needed, or team or user instead, and exactly one of them";
 
@@ -67,9 +71,21 @@ impl Query {
         }
     }
 
+    /// Where a page begins: what an earlier page of the list gave as `next`.
+    pub(super) fn cursor(&self) -> Result<Option<&str>, Failure> {
+        match (self.text("cursor"), self.text("after")) {
+            (Some(_), Some(_)) => Err(Failure::invalid("cursor", "must not stand beside after")),
+            (cursor, after) => Ok(cursor.or(after)),
+        }
+    }
+
     /// Where a page begins, in a list whose cursors are sequences.
-    pub(super) fn cursor(&self) -> Result<Option<u64>, Failure> {
-        self.value("cursor", "must be what an earlier page of this list gave as next")
+    pub(super) fn sequence_cursor(&self) -> Result<Sequence, Failure> {
+        let Some(text) = self.cursor()? else {
+            return Ok(Sequence::ZERO);
+        };
+        let name = if self.text("after").is_some() { "after" } else { "cursor" };
+        sequence(text).ok_or_else(|| Failure::invalid(name, SEQUENCE_RULE))
     }
 
     /// The scope, which must be given.
@@ -100,6 +116,12 @@ impl Query {
             Err(Failure::invalid(name, rule))
         }
     }
+}
+
+/// Reads a sequence: digits alone, since a plus sign or a blank is a caller's mistake.
+pub(super) fn sequence(text: &str) -> Option<Sequence> {
+    let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    is_number.then(|| text.parse().ok().map(Sequence)).flatten()
 }
 
 /// Decodes `+` and percent escapes, once.
@@ -156,6 +178,15 @@ mod tests {
         ] {
             let said = scope(raw).expect_err(raw);
             assert!(said.starts_with(&format!("invalid-argument: {field} ")), "{raw}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_sequence_is_digits_alone() {
+        assert_eq!(sequence("0"), Some(Sequence(0)));
+        assert_eq!(sequence("18446744073709551615"), Some(Sequence(u64::MAX)));
+        for bad in ["", "+1", "-1", " 1", "1 ", "1.0", "x", "18446744073709551616"] {
+            assert_eq!(sequence(bad), None, "{bad:?}");
         }
     }
 

@@ -12,7 +12,7 @@ use super::body::{Field, JsonBody, not_null};
 use super::call::Call;
 use super::failure::{Failure, render_problem};
 use super::query::PAGE;
-use crate::domain::id::{RequestUuid, Sequence};
+use crate::domain::id::RequestUuid;
 use crate::domain::text::ShortText;
 use crate::domain::ticket::TicketInput;
 use crate::domain::time::{LeaseSeconds, WaitSeconds};
@@ -145,7 +145,7 @@ pub(super) async fn list_own(api: Api, call: Call) -> Result<Response, Failure> 
         Some("waiting") => Some(State::Waiting),
         Some(_) => return Err(Failure::invalid("state", "must be held or waiting")),
     };
-    let after = query.cursor()?.map_or(Sequence::ZERO, Sequence);
+    let after = query.sequence_cursor()?;
     let is_wanted = |ticket: &crate::domain::ticket::Ticket| {
         wanted.is_none_or(|wanted| wanted == State::of(&ticket.phase))
     };

@@ -48,7 +48,7 @@ fn page<T: Serialize>(
     key: impl Fn(&T) -> String,
     items: impl FnOnce(&State, &UserName) -> Result<Vec<T>, Refusal>,
 ) -> Result<Response, Failure> {
-    let (after, most) = (query.text("cursor"), query.limit()?);
+    let (after, most) = (query.cursor()?, query.limit()?);
     let page = api.service.look(call.token_id(), |state, user| {
         let items = items(state, user)?.into_iter();
         let rest = items.filter(|item| after.is_none_or(|after| key(item).as_str() > after));
