@@ -41,6 +41,13 @@ pub(super) struct Ask {
     pub(super) reply: oneshot::Sender<Result<Told, Refused>>,
 }
 
+/// A command that was decided and waits for its batch to be durable.
+struct Decided {
+    caller: Caller,
+    outcome: Result<Answer, Refusal>,
+    reply: oneshot::Sender<Result<Told, Refused>>,
+}
+
 pub(super) struct Writer {
     shared: Arc<Shared>,
     /// Ahead of what is readable while a batch is open.
@@ -86,7 +93,7 @@ impl Writer {
                 let mut decided = Vec::with_capacity(asks.len());
                 for ask in asks {
                     let outcome = batch.decide(ask.caller, &ask.command)?;
-                    decided.push((ask.caller, outcome, ask.reply));
+                    decided.push(Decided { caller: ask.caller, outcome, reply: ask.reply });
                 }
                 let batch = batch.close();
                 let closed = self.commit(batch)?;
@@ -112,12 +119,8 @@ impl Writer {
     }
 
     /// Answers each command from the state at the end of its append.
-    fn answer(
-        &self,
-        closed: &Closed,
-        decided: Vec<(Caller, Result<Answer, Refusal>, oneshot::Sender<Result<Told, Refused>>)>,
-    ) -> Result<(), LedgerError> {
-        for (caller, outcome, reply) in decided {
+    fn answer(&self, closed: &Closed, decided: Vec<Decided>) -> Result<(), LedgerError> {
+        for Decided { caller, outcome, reply } in decided {
             let told = match outcome {
                 Ok(answer) => Ok(self.tell(closed, caller, answer)?),
                 Err(refusal) => Err(self.refuse(closed, refusal)?),

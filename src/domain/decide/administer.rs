@@ -18,6 +18,9 @@ use crate::domain::ticket::Ticket;
 
 const SECONDS_A_DAY: u32 = 86_400;
 
+/// How many days a token may work, if it is to expire at all: a century at the most.
+const TOKEN_DAYS: std::ops::RangeInclusive<u32> = 1..=36_500;
+
 pub(super) fn administer(context: &Context<'_>, command: &Command) -> Result<Vec<Event>, Refusal> {
     let Some(event) = change(context, command)? else { return Ok(Vec::new()) };
     let cancelled = cancelled_waits(context, &event);
@@ -52,6 +55,12 @@ fn change(context: &Context<'_>, command: &Command) -> Result<Option<Event>, Ref
             context.require_user(user)?;
             if access.token(*token_id).is_some() {
                 return Err(Refusal::AlreadyExists("token"));
+            }
+            if expires_in_days.is_some_and(|days| !TOKEN_DAYS.contains(&days)) {
+                return Err(Refusal::InvalidArgument {
+                    field: "expires_in_days",
+                    rule: "must be a whole number from 1 to 36500",
+                });
             }
             let end = |days: u32| context.at.time.plus_seconds(days * SECONDS_A_DAY);
             Ok(Some(Event::TokenIssued(TokenIssued {
