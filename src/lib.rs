@@ -17,8 +17,8 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | [`http`] | all routes on one page; a file for each noun |
-//! | [`service`] | one method for each operation; `service/writer.rs` is the pipeline: read it first |
-//! | [`domain`] | the rules: [`decide`](domain::decide), [`settle`](domain::settle), [`State::apply`](domain::State::apply) |
+//! | [`service`] | one method for each operation; read `service/writer.rs`, the pipeline, first |
+//! | [`domain`] | the rules: [`decide`], [`settle`], [`State::apply`] |
 //! | [`ledger`] | records, their hash chain, RocksDB, and a ledger in memory for tests |
 //! | [`projection`] | what is looked up about the past, written in the append of its events |
 //! | [`feed`] | one reader's way through the ledger, from any sequence to the present and on |
@@ -49,6 +49,10 @@
 //! Consensus: one server, one ledger. A lock around the state: one thread owns it. A background
 //! retry of failed writes: a storage error ends the process. Renaming and deleting: a name is
 //! never used again for something else.
+//!
+//! [`decide`]: domain::decide
+//! [`settle`]: domain::settle
+//! [`State::apply`]: domain::State::apply
 #[cfg(feature = "client")]
 pub mod cli;
 #[cfg(feature = "client")]

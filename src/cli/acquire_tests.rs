@@ -27,7 +27,16 @@ impl Write for Printed {
     }
 }
 
-const TICKET: &str = r#"{"ticket_id":"6bb65939-0db9-4fe2-83a7-ff6dfc3b00af","scope":"teams/platform/website","lock_name":"thread-work.42","owner":"claude","request_uuid":"00000000-0000-0000-0000-000000000007","state":"STATE","note":null,"fence_token":FENCE,"depth":1,"queue_position":POSITION,"lease_seconds":60,"wait_seconds":0,"lease_expires_at":null,"lease_remaining_ms":REMAINING,"wait_expires_at":null,"heartbeat_every_seconds":20,"created_at":"2026-01-01T00:00:00.000Z","held_at":null,"ended_at":null,"end_reason":null,"sequence":41}"#;
+const TICKET: &str = concat!(
+    r#"{"ticket_id":"6bb65939-0db9-4fe2-83a7-ff6dfc3b00af","scope":"teams/platform/website","#,
+    r#""lock_name":"thread-work.42","owner":"claude","#,
+    r#""request_uuid":"00000000-0000-0000-0000-000000000007","state":"STATE","note":null,"#,
+    r#""fence_token":FENCE,"depth":1,"queue_position":POSITION,"lease_seconds":60,"#,
+    r#""wait_seconds":0,"lease_expires_at":null,"lease_remaining_ms":REMAINING,"#,
+    r#""wait_expires_at":null,"heartbeat_every_seconds":20,"#,
+    r#""created_at":"2026-01-01T00:00:00.000Z","held_at":null,"ended_at":null,"end_reason":null,"#,
+    r#""sequence":41}"#,
+);
 
 fn reply(state: &str) -> Reply<Answer> {
     let is_held = state == "held";
@@ -38,10 +47,17 @@ fn reply(state: &str) -> Reply<Answer> {
         .replace("POSITION", if state == "waiting" { "1" } else { "null" });
     let more = match state {
         "waiting" | "contended" => {
-            r#","holder":{"owner":"codex","fence_token":977,"note":"deploys","lease_remaining_ms":8999},"retry_after_seconds":9"#
+            concat!(
+                r#","holder":{"owner":"codex","fence_token":977,"note":"deploys","#,
+                r#""lease_remaining_ms":8999},"retry_after_seconds":9"#,
+            )
         }
         "deadlock_rejected" => {
-            r#","cycle":[{"owner":"claude","waits_for":"codex","scope":null,"lock_name":null,"ticket_id":null},{"owner":"codex","waits_for":"claude","scope":null,"lock_name":null,"ticket_id":null}]"#
+            concat!(
+                r#","cycle":[{"owner":"claude","waits_for":"codex","scope":null,"#,
+                r#""lock_name":null,"ticket_id":null},{"owner":"codex","waits_for":"claude","#,
+                r#""scope":null,"lock_name":null,"ticket_id":null}]"#,
+            )
         }
         _ => "",
     };

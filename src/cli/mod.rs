@@ -164,7 +164,8 @@ fn explain(failure: &Failure, global: &Global, output: &mut Output) {
             }
             match refused.problem.code {
                 Code::TicketNotHeld | Code::TicketEnded => output.message(
-                    "the lock is not yours: stop, unless the target itself accepts your fence token",
+                    "the lock is not yours: stop, unless the target itself accepts \
+                     your fence token",
                 ),
                 Code::Busy | Code::LimitReached | Code::DiskFull => {
                     if let Some(seconds) = refused.problem.retry_after_seconds {

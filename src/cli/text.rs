@@ -280,7 +280,13 @@ mod tests {
 
     #[test]
     fn an_event_is_one_line_that_names_its_lock_and_fence_token() {
-        let json = r#"{"specversion":"1.0","id":"7","source":"/ledgers/x","type":"pearing.lock.acquired","subject":"teams/platform/website/locks/x","time":"2026-01-01T00:00:00.000Z","datacontenttype":"application/json","dataschema":"s","actor":"ana","hash":"ab","data":{"owner":"ana","fence_token":7,"note":null,"depth":1}}"#;
+        let json = concat!(
+            r#"{"specversion":"1.0","id":"7","source":"/ledgers/x","#,
+            r#""type":"pearing.lock.acquired","subject":"teams/platform/website/locks/x","#,
+            r#""time":"2026-01-01T00:00:00.000Z","datacontenttype":"application/json","#,
+            r#""dataschema":"s","actor":"ana","hash":"ab","data":{"owner":"ana","fence_token":7,"#,
+            r#""note":null,"depth":1}}"#,
+        );
         assert_eq!(
             event(json),
             "     7  2026-01-01T00:00:00.000Z  lock.acquired           ana           \

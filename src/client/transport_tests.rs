@@ -64,7 +64,15 @@ fn acquire() -> Acquire {
     Acquire { request_uuid, lease_seconds: None, wait_seconds: None, note: None, reentrant: None }
 }
 
-const TICKET: &str = r#"{"ticket_id":"6bb65939-0db9-4fe2-83a7-ff6dfc3b00af","scope":"teams/platform/website","lock_name":"thread-work.42","owner":"claude","request_uuid":"00000000-0000-0000-0000-000000000007","state":"STATE","note":null,"fence_token":null,"depth":0,"queue_position":null,"lease_seconds":60,"wait_seconds":0,"lease_expires_at":null,"lease_remaining_ms":null,"wait_expires_at":null,"heartbeat_every_seconds":20,"created_at":"2026-01-01T00:00:00.000Z","held_at":null,"ended_at":null,"end_reason":null,"sequence":41}"#;
+const TICKET: &str = concat!(
+    r#"{"ticket_id":"6bb65939-0db9-4fe2-83a7-ff6dfc3b00af","scope":"teams/platform/website","#,
+    r#""lock_name":"thread-work.42","owner":"claude","#,
+    r#""request_uuid":"00000000-0000-0000-0000-000000000007","state":"STATE","note":null,"#,
+    r#""fence_token":null,"depth":0,"queue_position":null,"lease_seconds":60,"wait_seconds":0,"#,
+    r#""lease_expires_at":null,"lease_remaining_ms":null,"wait_expires_at":null,"#,
+    r#""heartbeat_every_seconds":20,"created_at":"2026-01-01T00:00:00.000Z","held_at":null,"#,
+    r#""ended_at":null,"end_reason":null,"sequence":41}"#,
+);
 
 fn ticket(state: &str) -> String {
     TICKET.replace("STATE", state)
@@ -169,12 +177,15 @@ async fn a_broken_feed_goes_on_after_its_last_event_and_tells_none_twice() {
         )
     };
     let answers = vec![
-        feed(
-            "retry: 1\n\nid: 4\nevent: lock.acquired\ndata: {\"n\":4}\n\nid: 5\nevent: checkpoint\ndata: {\"sequence\":5}\n\n",
-        ),
-        feed(
-            "id: 4\nevent: lock.acquired\ndata: {\"n\":4}\n\nid: 6\nevent: lock.released\ndata: {\"n\":6}\n\n",
-        ),
+        feed(concat!(
+            "retry: 1\n\n",
+            "id: 4\nevent: lock.acquired\ndata: {\"n\":4}\n\n",
+            "id: 5\nevent: checkpoint\ndata: {\"sequence\":5}\n\n",
+        )),
+        feed(concat!(
+            "id: 4\nevent: lock.acquired\ndata: {\"n\":4}\n\n",
+            "id: 6\nevent: lock.released\ndata: {\"n\":6}\n\n",
+        )),
         answer(401, "", &json(&Problem::new(Code::Unauthenticated, "revoked"))),
     ];
     let filter = EventFilter {
