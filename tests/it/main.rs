@@ -1,2 +1,3 @@
 //! The one integration binary: what no single module can promise alone.
+mod scenario;
 mod tidy;

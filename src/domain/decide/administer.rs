@@ -182,6 +182,10 @@ fn cancelled_waits(context: &Context<'_>, change: &Event) -> Vec<Event> {
     else {
         return Vec::new();
     };
+    // Most changes find nobody waiting, and then cost nothing that grows with the users.
+    if !context.state.tickets_of(user).any(Ticket::is_waiting) {
+        return Vec::new();
+    }
     let is_disabled = matches!(change, Event::UserDisabled(_));
     let reason = if is_disabled { "user-disabled" } else { "access-revoked" };
     let reason = ShortText::try_from(reason.to_owned()).expect("the reason is short");
