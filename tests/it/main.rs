@@ -1,2 +1,4 @@
 //! The one integration binary: what no single module can promise alone.
+#[cfg(feature = "server")]
+mod simulation;
 mod tidy;
