@@ -8,6 +8,8 @@ mod auditor;
 mod coverage;
 mod judge;
 mod naive;
+#[cfg(feature = "planted-bugs")]
+mod planted;
 mod restart;
 mod rng;
 mod run;
