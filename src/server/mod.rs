@@ -124,7 +124,7 @@ fn run(
     let ledger: Arc<dyn Ledger> = Arc::new(ledger);
     let mut state = recover::replay(&*ledger)?;
     let clock = LedgerClock::anchored_after(state.time());
-    recover::resume(&mut state, &*ledger, gap, &clock)?;
+    recover::resume(&mut state, &*ledger, gap, clock.now())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

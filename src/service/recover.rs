@@ -6,11 +6,11 @@
 
 use super::batch::Batch;
 use super::snapshot;
-use crate::clock::LedgerClock;
 use crate::domain::event::{Event, LedgerRecovered, LedgerRestored};
 use crate::domain::id::Sequence;
 use crate::domain::name::Actor;
 use crate::domain::text::ShortText;
+use crate::domain::time::Time;
 use crate::domain::{Limits, State, invariant};
 use crate::ledger::chain::link;
 use crate::ledger::{Head, Ledger, LedgerError, Stored};
@@ -72,7 +72,7 @@ fn fold(state: &mut State, head: Head, stored: &Stored) -> Result<Head, LedgerEr
     Ok(stored.head())
 }
 
-/// Appends what a start has to say, if anything.
+/// Appends what a start at ledger time `now` has to say, if anything.
 ///
 /// # Errors
 ///
@@ -81,15 +81,15 @@ pub fn resume(
     state: &mut State,
     ledger: &dyn Ledger,
     gap: Option<Gap>,
-    clock: &LedgerClock,
+    now: Time,
 ) -> Result<(), LedgerError> {
     let limits = Limits::default();
-    let mut batch = Batch::open(state, ledger, &limits, clock.now());
+    let mut batch = Batch::open(state, ledger, &limits, now);
     if let Some(gap) = gap {
         let last_sequence = batch.state().head();
         let reason = ShortText::try_from(gap.reason().to_owned()).expect("the reason is short");
         let event = Event::LedgerRestored(LedgerRestored { last_sequence, reason });
-        batch.record_at(restored_sequence(last_sequence, clock), Actor::Ledger, event);
+        batch.record_at(restored_sequence(last_sequence, now), Actor::Ledger, event);
     }
     if batch.state().has_holds() {
         let event = Event::LedgerRecovered(LedgerRecovered { grace_seconds: GRACE_SECONDS });
@@ -101,7 +101,7 @@ pub fn resume(
 
 /// A sequence above all that a lost part of the ledger can have used: it would have had to issue
 /// 2^20 a second ever since 1970. It stays below 2^53 until 2242.
-fn restored_sequence(head: Sequence, clock: &LedgerClock) -> Sequence {
-    let seconds = u64::try_from(clock.now().as_millis() / 1000).unwrap_or(0);
+fn restored_sequence(head: Sequence, now: Time) -> Sequence {
+    let seconds = u64::try_from(now.as_millis() / 1000).unwrap_or(0);
     head.next().max(Sequence(seconds << 20))
 }
