@@ -1,0 +1,40 @@
+//! Real servers, an HTTP client and a feed reader that are not ours, and bounded waiting.
+//!
+//! Each test starts its own server on a free loopback port with a directory of its own, so no
+//! test depends on another. Whatever a test starts, it ends by its process id when it is dropped.
+
+mod client;
+mod feed;
+mod process;
+mod server;
+
+use std::time::Duration;
+
+use pearing::clock;
+
+pub(crate) use client::{Client, Reply, path_of, uuid};
+pub(crate) use feed::{Event, Feed, Frame};
+pub(crate) use process::{Process, SIGKILL, SIGTERM};
+pub(crate) use server::{REPO, Server, pearing};
+
+/// How long anything may take that a test waits for. Far more than it needs, so that a busy
+/// machine fails no test.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long to leave between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Looks again and again until there is something to see.
+pub(crate) async fn eventually<T, F>(what: &str, mut look: impl FnMut() -> F) -> T
+where
+    F: Future<Output = Option<T>>,
+{
+    let began = clock::monotonic();
+    loop {
+        if let Some(seen) = look().await {
+            return seen;
+        }
+        assert!(clock::elapsed(began) < PATIENCE, "waited in vain: {what}");
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
