@@ -118,27 +118,40 @@ fn check_queue(state: &State, key: &LockKey, lock: &Lock) -> Result<(), String> 
     Ok(())
 }
 
-/// Takes away, again and again, whoever waits for nobody that is left. What can't be taken away
-/// is a cycle.
+/// Walks from each identity along what it waits for. Each waits for everybody ahead of it in a
+/// queue; one step ahead at a time leads to the same places, so the walk is no longer than the
+/// queues are.
 fn check_acyclic(state: &State) -> Result<(), String> {
-    let mut waits_for: BTreeMap<&UserName, BTreeSet<&UserName>> = BTreeMap::new();
+    let mut waits_for: BTreeMap<&UserName, Vec<&UserName>> = BTreeMap::new();
     for (_, lock) in state.locks() {
-        let mut ahead = BTreeSet::from([&lock.hold.owner]);
+        let mut ahead = &lock.hold.owner;
         for place in lock.places() {
-            waits_for.entry(&place.owner).or_default().extend(ahead.iter().copied());
-            ahead.insert(&place.owner);
+            waits_for.entry(&place.owner).or_default().push(ahead);
+            ahead = &place.owner;
         }
     }
-    loop {
-        let waiting: BTreeSet<&UserName> = waits_for.keys().copied().collect();
-        let before = waits_for.len();
-        waits_for.retain(|_, others| others.iter().any(|other| waiting.contains(other)));
-        if waits_for.is_empty() {
-            return Ok(());
-        }
-        if waits_for.len() == before {
-            let names: Vec<String> = waits_for.keys().map(ToString::to_string).collect();
-            return Err(format!("a cycle of waits among {}", names.join(", ")));
+    let mut done: BTreeSet<&UserName> = BTreeSet::new();
+    for start in waits_for.keys().copied() {
+        // The way from `start`, each with how many of its edges were walked.
+        let mut way: Vec<(&UserName, usize)> = vec![(start, 0)];
+        let mut on_way: BTreeSet<&UserName> = BTreeSet::from([start]);
+        while let Some((owner, walked)) = way.last_mut() {
+            let edges = waits_for.get(*owner).map_or(&[][..], Vec::as_slice);
+            let Some(next) = edges.get(*walked).copied() else {
+                on_way.remove(*owner);
+                done.insert(*owner);
+                way.pop();
+                continue;
+            };
+            *walked += 1;
+            if on_way.contains(next) {
+                return Err(format!("a cycle of waits through {next}"));
+            }
+            if !done.contains(next) {
+                on_way.insert(next);
+                way.push((next, 0));
+            }
         }
     }
+    Ok(())
 }

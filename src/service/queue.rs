@@ -42,15 +42,37 @@ pub(super) struct Queue<T> {
     arrived: Condvar,
 }
 
+/// How long the writer waits for more asks than the first one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Company {
+    /// How many asks are enough not to wait any longer.
+    pub(super) enough: usize,
+    /// How long at most.
+    pub(super) patience: Duration,
+}
+
 struct Lanes<T> {
     holders: VecDeque<T>,
     others: VecDeque<T>,
     is_closed: bool,
+    /// How many asks wake the writer. A wake-up for each one would cost more than the ask.
+    wake_at: usize,
+}
+
+impl<T> Lanes<T> {
+    fn len(&self) -> usize {
+        self.holders.len() + self.others.len()
+    }
+
+    fn is_worth_waking(&self) -> bool {
+        self.is_closed || self.len() >= self.wake_at
+    }
 }
 
 impl<T> Queue<T> {
     pub(super) fn new() -> Self {
-        let lanes = Lanes { holders: VecDeque::new(), others: VecDeque::new(), is_closed: false };
+        let (holders, others) = (VecDeque::new(), VecDeque::new());
+        let lanes = Lanes { holders, others, is_closed: false, wake_at: 1 };
         Self { lanes: Mutex::new(lanes), arrived: Condvar::new() }
     }
 
@@ -68,30 +90,49 @@ impl<T> Queue<T> {
             return Err(Rejected::Full);
         }
         queue.push_back(ask);
+        let is_worth_waking = lanes.is_worth_waking();
         drop(lanes);
-        self.arrived.notify_one();
+        if is_worth_waking {
+            self.arrived.notify_one();
+        }
         Ok(())
     }
 
-    /// Takes up to `most` asks. Waits for one for at most `patience`, without end if `None`.
-    pub(super) fn take(&self, most: usize, patience: Option<Duration>) -> Taken<T> {
-        let mut lanes = self.lock();
-        let is_idle = |lanes: &mut Lanes<T>| {
-            lanes.holders.is_empty() && lanes.others.is_empty() && !lanes.is_closed
-        };
-        lanes = match patience {
+    /// Takes up to `most` asks. Waits for the first one for at most `patience`, without end if
+    /// `None`, and then for its company.
+    pub(super) fn take(
+        &self,
+        most: usize,
+        patience: Option<Duration>,
+        company: Company,
+    ) -> Taken<T> {
+        let mut lanes = self.wait_for(self.lock(), 1, patience);
+        if lanes.len() > 0 {
+            lanes = self.wait_for(lanes, company.enough.min(most), Some(company.patience));
+        }
+        let holders = lanes.holders.len().min(most);
+        let others = lanes.others.len().min(most - holders);
+        let mut asks: Vec<T> = lanes.holders.drain(..holders).collect();
+        asks.extend(lanes.others.drain(..others));
+        Taken { asks, is_closed: lanes.is_closed && lanes.len() == 0 }
+    }
+
+    /// Waits until `enough` asks are there, none will come any more, or patience has ended.
+    fn wait_for<'a>(
+        &self,
+        mut lanes: MutexGuard<'a, Lanes<T>>,
+        enough: usize,
+        patience: Option<Duration>,
+    ) -> MutexGuard<'a, Lanes<T>> {
+        lanes.wake_at = enough;
+        let is_idle = |lanes: &mut Lanes<T>| !lanes.is_worth_waking();
+        match patience {
             None => self.arrived.wait_while(lanes, is_idle).unwrap_or_else(PoisonError::into_inner),
             Some(patience) => {
                 let waited = self.arrived.wait_timeout_while(lanes, patience, is_idle);
                 waited.unwrap_or_else(PoisonError::into_inner).0
             }
-        };
-        let holders = lanes.holders.len().min(most);
-        let others = lanes.others.len().min(most - holders);
-        let mut asks: Vec<T> = lanes.holders.drain(..holders).collect();
-        asks.extend(lanes.others.drain(..others));
-        let is_empty = lanes.holders.is_empty() && lanes.others.is_empty();
-        Taken { asks, is_closed: lanes.is_closed && is_empty }
+        }
     }
 
     /// Takes no more asks; what is queued is still handed out.
@@ -126,8 +167,8 @@ mod tests {
         {
             assert_eq!(queue.push(lane, ask), Ok(()));
         }
-        assert_eq!(queue.take(3, None).asks, [2, 4, 1]);
-        assert_eq!(queue.take(3, None).asks, [3]);
+        assert_eq!(queue.take(3, None, Company::default()).asks, [2, 4, 1]);
+        assert_eq!(queue.take(3, None, Company::default()).asks, [3]);
     }
 
     #[test]
@@ -146,7 +187,18 @@ mod tests {
         assert_eq!(queue.push(Lane::Others, 1), Ok(()));
         queue.close();
         assert_eq!(queue.push(Lane::Others, 2), Err(Rejected::Closed));
-        let taken = queue.take(10, None);
+        let taken = queue.take(10, None, Company::default());
         assert_eq!((taken.asks, taken.is_closed), (vec![1], true));
+    }
+
+    #[test]
+    fn company_that_is_there_is_not_waited_for_and_missing_company_not_for_long() {
+        let queue = Queue::new();
+        let company = Company { enough: 2, patience: Duration::from_secs(3600) };
+        assert_eq!((queue.push(Lane::Others, 1), queue.push(Lane::Others, 2)), (Ok(()), Ok(())));
+        assert_eq!(queue.take(10, None, company).asks, [1, 2]);
+        let company = Company { enough: 2, patience: Duration::ZERO };
+        assert_eq!(queue.push(Lane::Others, 3), Ok(()));
+        assert_eq!(queue.take(10, None, company).asks, [3]);
     }
 }

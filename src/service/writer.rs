@@ -16,7 +16,9 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::batch::{Batch, Closed};
+use super::queue::Company;
 use super::{Refused, Shared, Told, show, snapshot};
+use crate::clock;
 use crate::domain::command::{Caller, Command};
 use crate::domain::event::Event;
 use crate::domain::id::TicketId;
@@ -29,6 +31,14 @@ use crate::projection;
 
 /// How many commands share one append at most. More would keep the first of them waiting.
 const BATCH_COMMANDS_MAX: usize = 1024;
+
+/// Which part of the last round's time a round waits for its company, and how long at most.
+///
+/// Whoever was just answered often asks again at once. Without a little patience the first of
+/// them has a sync of its own, and all the others wait for two. One who is alone waits for nobody,
+/// and nobody waits for longer than a fraction of the sync that follows.
+const COMPANY_PART: u32 = 2;
+const COMPANY_PATIENCE_MAX: Duration = Duration::from_millis(2);
 
 /// How many events one append settles at most (a hold's end and its promotion stay together), so
 /// that a million deadlines at once don't make one endless append.
@@ -54,18 +64,23 @@ pub(super) struct Writer {
     state: State,
     limits: Limits,
     records_since_snapshot: u64,
+    company: Company,
 }
 
 impl Writer {
     pub(super) fn new(shared: Arc<Shared>, state: State, limits: Limits) -> Self {
-        Self { shared, state, limits, records_since_snapshot: 0 }
+        let company = Company::default();
+        Self { shared, state, limits, records_since_snapshot: 0, company }
     }
 
     /// Runs until the queue is closed and empty.
     pub(super) fn run(mut self) -> Result<(), LedgerError> {
         loop {
-            let taken = self.shared.queue.take(BATCH_COMMANDS_MAX, self.patience());
+            let taken = self.shared.queue.take(BATCH_COMMANDS_MAX, self.patience(), self.company);
+            let (enough, began) = (taken.asks.len(), clock::monotonic());
             self.round(taken.asks)?;
+            let patience = (clock::elapsed(began) / COMPANY_PART).min(COMPANY_PATIENCE_MAX);
+            self.company = Company { enough, patience };
             if taken.is_closed {
                 return snapshot::save(&*self.shared.ledger, &self.state);
             }
