@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{PATIENCE, Process, SIGKILL, Server, eventually, pearing, uuid};
+use crate::support::{PATIENCE, Process, SIGKILL, SIGTERM, Server, eventually, pearing, uuid};
 use load::{Load, assert_remembered, assert_whole};
 
 /// A random length of time.
@@ -55,19 +55,25 @@ async fn a_hold_and_a_wait_survive_a_kill_unchanged() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_acknowledged_answer_survives_kills_at_random_times() {
-    const KILLS: usize = 15;
+    const KILLS: usize = 20;
     let mut server = Server::start();
     for user in ["wren", "lark"] {
         server.add_writer(user).await;
     }
     let mut load = Load::of(["claude", "codex", "wren", "lark"]);
     let (mut lives, mut answers) = (Vec::new(), 0);
-    for _ in 0..KILLS {
+    for kill in 0..KILLS {
         load.start(&server);
         let life = random_millis(5, 400);
         lives.push(life);
         tokio::time::sleep(life).await;
-        server.kill();
+        // A drain under load loses nothing either.
+        if kill % 5 == 4 {
+            server.process().signal(SIGTERM);
+            assert_eq!(server.exit_code(), Some(0));
+        } else {
+            server.kill();
+        }
         let told = load.answers().await;
         answers += told.len();
         server.serve();

@@ -296,5 +296,5 @@ async fn a_feed_with_nothing_to_say_says_that_it_lives() {
     let began = pearing::clock::monotonic();
     assert_eq!(feed.frame().await, Some(Frame::Comment));
     let after = pearing::clock::elapsed(began).as_secs();
-    assert!((10..=17).contains(&after), "a comment every 15 s at the latest: {after}");
+    assert!((10..=20).contains(&after), "a comment every 15 s at the latest: {after}");
 }

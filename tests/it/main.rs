@@ -1,5 +1,6 @@
 //! The one integration binary: what no single module can promise alone.
 
+mod cli;
 mod crash;
 mod feed;
 mod http;

@@ -21,11 +21,17 @@ impl HalfSent {
         let (first, rest) = body.split_at(body.len() / 2);
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {}\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{first}",
+             Content-Type: application/json\r\nContent-Length: {}\r\n\
+             Expect: 100-continue\r\n\r\n",
             client.token(),
             body.len(),
         );
         socket.write_all(head.as_bytes()).await.expect("the server reads");
+        // Said once the server has the head and asks for the body: now the request is in flight.
+        let mut go_on = [0; "HTTP/1.1 100 Continue\r\n\r\n".len()];
+        socket.read_exact(&mut go_on).await.expect("the server answers");
+        assert_eq!(&go_on[..], b"HTTP/1.1 100 Continue\r\n\r\n");
+        socket.write_all(first.as_bytes()).await.expect("the server reads");
         Self { socket, rest: rest.to_owned() }
     }
 
@@ -46,19 +52,22 @@ async fn sigterm_answers_what_is_in_flight_and_exits_0() {
     let waiting = codex.wait_for("x", 60).await;
     let mut feed = Feed::open(&server, &claude, "", None).await;
     feed.until_caught_up().await;
-    let poll = codex.request("GET", &path_of(&waiting, "")).header("Prefer", "wait=25");
-    let poll = tokio::spawn(Client::send(poll));
+    let poll = |seconds: u32| {
+        let request = codex.request("GET", &path_of(&waiting, ""));
+        Client::send(request.header("Prefer", format!("wait={seconds}")))
+    };
+    let long_poll = tokio::spawn(poll(25));
+    // A later one that has been held back for a second: so the first one is there as well.
+    poll(1).await.expect("it is answered").ticket(200);
     let heartbeat = path_of(&held, "/heartbeat");
     let heartbeat = HalfSent::start(&server, &claude, &heartbeat, r#"{"lease_seconds":60}"#).await;
     let acquire = format!("/v1/locks/y/tickets?repo={REPO}");
     let body = json!({ "request_uuid": uuid() }).to_string();
     let acquire = HalfSent::start(&server, &claude, &acquire, &body).await;
-    // Answers come in order on the writer's side: after this one the halves have been read.
-    claude.heartbeat(&held, 60).await.ticket(200);
     let began = pearing::clock::monotonic();
     server.process().signal(SIGTERM);
     server.process().wait_for("word of the drain", |line| line.contains("draining").then_some(()));
-    let polled = poll.await.expect("it does not panic").expect("it is answered");
+    let polled = long_poll.await.expect("it does not panic").expect("it is answered");
     assert_eq!(polled.ticket(200)["state"], "waiting");
     let answer = heartbeat.finish().await;
     assert!(answer.starts_with("HTTP/1.1 200 "), "a holder can still heartbeat: {answer}");

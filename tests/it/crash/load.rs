@@ -45,7 +45,7 @@ impl Load {
             let client = server.client(worker.user);
             self.working.spawn(async move {
                 let mut told = Vec::new();
-                while worker.work(&client, &mut told).await.is_ok() {}
+                while worker.work(&client, &mut told).await.is_some() {}
                 (worker, told)
             });
         }
@@ -64,8 +64,8 @@ impl Load {
 }
 
 impl Worker {
-    /// One ticket from its beginning to its end. An error means that no answer came.
-    async fn work(&mut self, client: &Client, told: &mut Vec<Told>) -> reqwest::Result<()> {
+    /// One ticket from its beginning to its end. `None` if no answer came, or the server drains.
+    async fn work(&mut self, client: &Client, told: &mut Vec<Told>) -> Option<()> {
         let turn = self.turn;
         let (lock_name, fields) = self.asked.get_or_insert_with(|| {
             let wait_seconds = if turn.is_multiple_of(2) { 600 } else { 0 };
@@ -76,11 +76,11 @@ impl Worker {
         });
         let path = format!("/v1/locks/{lock_name}/tickets?repo={REPO}");
         let mut keep = async |request: reqwest::RequestBuilder| {
-            let reply = Client::send(request).await?;
+            let reply = Client::send(request).await.ok().filter(|reply| reply.status != 503)?;
             let ticket = reply.body["ticket"].clone();
             assert!(ticket.is_object(), "{}: {}", reply.status, reply.body);
             told.push(Told { user: self.user, ticket: ticket.clone() });
-            Ok::<Value, reqwest::Error>(ticket)
+            Some(ticket)
         };
         let ticket = keep(client.request("POST", &path).json(&*fields)).await?;
         let is_held = ticket["state"] == "held";
@@ -93,7 +93,7 @@ impl Worker {
         }
         self.asked = None;
         self.turn += 1;
-        Ok(())
+        Some(())
     }
 }
 

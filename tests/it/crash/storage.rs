@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::load::assert_whole;
-use crate::support::{Client, REPO, Server, uuid};
+use crate::support::{Client, REPO, Server, trace, uuid};
 
 /// Which of a thread's syncs fails: strace counts for each thread by itself. More than the thread
 /// makes that opens the ledger, so that it is one of the writer's.
@@ -36,8 +36,8 @@ async fn fails_with(error: &str, failing_sync: usize) -> (usize, usize) {
     let mut server = Server::start();
     server.kill();
     let inject = format!("inject=fdatasync:error={error}:when={failing_sync}");
-    let output = server.home().join("trace").to_string_lossy().into_owned();
-    server.serve_traced(["-o", &output, "-e", "trace=fdatasync", "-e", &inject]);
+    let options: Vec<&str> = trace::OPTIONS.into_iter().chain(["-e", &inject]).collect();
+    server.serve_traced(&options);
     let claude = server.client("claude");
     let mut asked = Vec::new();
     for _ in 0..ROUNDS_MAX {
@@ -51,6 +51,9 @@ async fn fails_with(error: &str, failing_sync: usize) -> (usize, usize) {
     let unanswered = asked.iter().filter(|(_, _, ticket)| ticket.is_none()).count();
     assert!(unanswered > 0, "no sync failed, or it was hidden");
     assert_eq!(server.exit_code(), Some(6), "{error}");
+    // The failed write may well be read back: only the order of things shows that nobody was told.
+    let trace = server.trace();
+    assert_eq!((trace.answers(), trace.unsynced()), (asked.len() - unanswered, 0));
 
     server.serve();
     let claude = server.client("claude");

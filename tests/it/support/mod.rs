@@ -7,6 +7,7 @@ mod client;
 mod feed;
 mod process;
 mod server;
+pub(crate) mod trace;
 
 use std::time::Duration;
 

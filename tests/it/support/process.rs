@@ -82,7 +82,11 @@ impl Process {
 }
 
 impl Drop for Process {
+    #[expect(clippy::print_stderr, reason = "a failed test shows what its server said")]
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the log of process {}:\n{}", self.child.id(), self.log());
+        }
         // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -1,6 +1,5 @@
 //! A server with a data directory, which outlives it.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,13 +7,14 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::trace::Trace;
 use super::{Client, Process, SIGKILL};
 
 /// The repository that `dev` makes.
 pub(crate) const REPO: &str = "teams/platform/website";
 
 /// The program under test, with arguments.
-pub(crate) fn pearing<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+pub(crate) fn pearing<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pearing"));
     command.args(arguments);
     prepare(&mut command);
@@ -74,12 +74,22 @@ impl Server {
 
     /// Serves the data again under strace, which ends by itself after the server. The server is
     /// our own child all the same, so that signals and exit codes are its own.
-    pub(crate) fn serve_traced<S: AsRef<OsStr>>(&mut self, options: impl IntoIterator<Item = S>) {
+    pub(crate) fn serve_traced(&mut self, options: &[&str]) {
         let mut command = Command::new("strace");
-        command.args(["-D", "-f", "-q"]).args(options);
+        command.args(["-D", "-f", "-q", "-ttt", "-o"]).arg(self.trace_file()).args(options);
         command.arg("--").arg(env!("CARGO_BIN_EXE_pearing")).arg("serve");
         prepare(&mut command);
         self.run(command);
+    }
+
+    fn trace_file(&self) -> PathBuf {
+        self.home().join("trace")
+    }
+
+    /// The trace of a server that has ended, and strace with it.
+    pub(crate) fn trace(&self) -> Trace {
+        assert!(self.process.is_none(), "the trace is whole only after the end");
+        Trace::read(&fs::read_to_string(self.trace_file()).expect("strace wrote it"))
     }
 
     /// kill -9, and the server is gone.
