@@ -99,13 +99,15 @@ fn lock_event(event: &Event) -> LockEvent {
             lease_seconds: Some(e.lease_seconds.get()), until: Some(e.lease_expires_at),
         }),
         Event::LockPromoted(e) => of!(e, Promoted, {
-            fence: Some(fence(e.fence_token)), depth: Some(e.depth), until: Some(e.lease_expires_at),
+            fence: Some(fence(e.fence_token)), depth: Some(e.depth),
+            until: Some(e.lease_expires_at),
         }),
         Event::LockReleased(e) => of!(e, Released, {
             fence: Some(fence(e.fence_token)), depth: Some(e.depth),
         }),
         Event::LockExpired(e) => of!(e, Expired, {
-            fence: Some(fence(e.fence_token)), depth: Some(e.depth), until: Some(e.lease_expires_at),
+            fence: Some(fence(e.fence_token)), depth: Some(e.depth),
+            until: Some(e.lease_expires_at),
         }),
         Event::LockBroken(e) => of!(e, Broken, {
             fence: Some(fence(e.fence_token)), depth: Some(e.depth), reason: Some(text(&e.reason)),

@@ -246,7 +246,8 @@ impl World {
         if is_new {
             self.tokens.push((token_id, user.clone()));
         }
-        let expires_in_days = rng.percent(15).then_some(1);
+        let days = if rng.percent(80) { 1 } else { *rng.pick(&[0, 36_500, 36_501, u32::MAX]) };
+        let expires_in_days = rng.percent(15).then_some(days);
         let sha256 = TokenHash([7; 32]);
         Command::IssueToken { token_id, user, sha256, label: Some(short("x")), expires_in_days }
     }

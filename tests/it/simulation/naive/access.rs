@@ -10,6 +10,8 @@ use pearing::domain::time::Time;
 use super::{Answer, Event, Naive, Outcome, Refused};
 
 const SECONDS_PER_DAY: u32 = 24 * 60 * 60;
+/// A century: a longer time would overflow.
+const TOKEN_DAYS_MAX: u32 = 36_500;
 
 /// Users, tokens, teams, repositories and grants.
 #[derive(Debug, Clone, Default)]
@@ -207,6 +209,9 @@ impl Access {
                 self.require_user(user)?;
                 if self.token_user(*token_id).is_some() {
                     return Err(Refused::AlreadyExists);
+                }
+                if expires_in_days.is_some_and(|days| days == 0 || days > TOKEN_DAYS_MAX) {
+                    return Err(Refused::InvalidArgument);
                 }
                 let expires_at =
                     expires_in_days.map(|days| now.plus_seconds(days * SECONDS_PER_DAY));
