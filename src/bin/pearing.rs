@@ -7,6 +7,11 @@ use clap::Parser as _;
 use pearing::config::{Cli, Command};
 use pearing::{server, telemetry};
 
+/// What the threads that serve and the writer pass to each other is freed by the other one, which
+/// the system's allocator is slow at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     if let Err(error) = telemetry::start(&cli.log) {

@@ -87,7 +87,7 @@ pub(super) async fn acquire(api: Api, call: Call) -> Result<Response, Failure> {
         // Of all that has ended the problem says the status.
         _ => StatusCode::ACCEPTED,
     };
-    let mut response = match Problem::of_acquire(shown.clone()) {
+    let mut response = match Problem::of_acquire(&shown) {
         Some(problem) => {
             let mut response = render_problem(&problem);
             answer::set_sequence(&mut response, told.sequence);

@@ -167,7 +167,7 @@ impl Service {
         caller: TokenId,
         input: TicketInput,
     ) -> Result<TicketAnswer, ServiceError> {
-        let ticket_id = TicketId(random::uuid());
+        let ticket_id = TicketId(random::uuid_at(self.now()));
         self.ticket_command(caller, Command::AcquireLock { ticket_id, input }).await
     }
 

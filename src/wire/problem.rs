@@ -239,15 +239,15 @@ impl Problem {
     }
 
     /// The answer to an acquire whose ticket has ended; `None` if the ticket is alive.
-    pub fn of_acquire(answer: Answer) -> Option<Self> {
+    pub fn of_acquire(answer: &Answer) -> Option<Self> {
         let code = answer.ticket.state.code()?;
-        let detail = ended_detail(&answer, code);
+        let detail = ended_detail(answer, code);
         Some(Self {
-            ticket: Some(answer.ticket),
+            ticket: Some(answer.ticket.clone()),
             answered_after_ms: Some(answer.answered_after_ms),
-            holder: answer.holder,
+            holder: answer.holder.clone(),
             retry_after_seconds: answer.retry_after_seconds,
-            cycle: answer.cycle,
+            cycle: answer.cycle.clone(),
             ..Self::new(code, detail)
         })
     }

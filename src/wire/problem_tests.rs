@@ -76,7 +76,7 @@ fn an_acquire_that_ended_is_a_problem_with_its_ticket() {
         (End::Broken, Code::TicketEnded),
     ];
     for (end, code) in expected {
-        let problem = Problem::of_acquire(Answer::new(&answer(ended(end)), now, 4))
+        let problem = Problem::of_acquire(&Answer::new(&answer(ended(end)), now, 4))
             .expect("an ended ticket is a problem");
         assert_eq!((problem.code, problem.status), (code, 409));
         assert_eq!(problem.answered_after_ms, Some(4));
@@ -87,7 +87,7 @@ fn an_acquire_that_ended_is_a_problem_with_its_ticket() {
         let json = serde_json::to_string(&problem).expect("plain values");
         assert_eq!(serde_json::from_str::<Problem>(&json).expect("what was written"), problem);
     }
-    assert_eq!(Problem::of_acquire(Answer::new(&answer(held()), now, 4)), None);
+    assert_eq!(Problem::of_acquire(&Answer::new(&answer(held()), now, 4)), None);
 }
 
 #[test]
