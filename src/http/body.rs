@@ -19,6 +19,10 @@ use super::failure::Failure;
 /// The most bytes that a body may have.
 pub(super) const BODY_BYTES_MAX: usize = 64 * 1024;
 
+/// How much of a body that is too big is still taken off the wire, and dropped: a sender that is
+/// cut off in the middle sees a broken connection, and never the answer that says why.
+const DROPPED_BYTES_MAX: usize = 1 << 20;
+
 /// How long a body may take to arrive.
 const BODY_DEADLINE: Duration = Duration::from_secs(10);
 
@@ -50,25 +54,33 @@ impl Field {
 
 /// Reads the body: at most [`BODY_BYTES_MAX`], within [`BODY_DEADLINE`].
 pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Failure> {
-    // A length that is announced is judged before anything is read.
+    // A length that is announced is judged before anything is read. Who asks whether to send the
+    // body at all (`Expect`) is told before it does.
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok());
-    if announced.and_then(|n| n.parse::<usize>().ok()).is_some_and(|n| n > BODY_BYTES_MAX) {
+    let announced: usize = announced.and_then(|length| length.parse().ok()).unwrap_or(0);
+    let is_too_large = announced > BODY_BYTES_MAX;
+    if is_too_large && (announced > DROPPED_BYTES_MAX || headers.contains_key(header::EXPECT)) {
         return Err(Failure::TooLarge);
     }
     let whole = async {
         let mut chunks = body.into_data_stream();
-        let mut bytes = Vec::new();
+        let (mut bytes, mut arrived) = (Vec::new(), 0);
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(|_| Failure::malformed("the body broke off"))?;
-            if bytes.len() + chunk.len() > BODY_BYTES_MAX {
-                return Err(Failure::TooLarge);
+            arrived += chunk.len();
+            if arrived <= BODY_BYTES_MAX {
+                bytes.extend_from_slice(&chunk);
+            } else if arrived > DROPPED_BYTES_MAX {
+                break;
             }
-            bytes.extend_from_slice(&chunk);
         }
-        Ok(Bytes::from(bytes))
+        if arrived > BODY_BYTES_MAX { Err(Failure::TooLarge) } else { Ok(Bytes::from(bytes)) }
     };
-    let late = |_| Failure::malformed("the body did not arrive within 10 seconds");
-    tokio::time::timeout(BODY_DEADLINE, whole).await.map_err(late)?
+    match tokio::time::timeout(BODY_DEADLINE, whole).await {
+        Ok(body) => body,
+        Err(_) if is_too_large => Err(Failure::TooLarge),
+        Err(_) => Err(Failure::malformed("the body did not arrive within 10 seconds")),
+    }
 }
 
 /// Parses a body. An empty one is an object without fields.

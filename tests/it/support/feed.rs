@@ -107,22 +107,32 @@ impl Feed {
     /// The events up to the one that is looked for, which is the last.
     pub(crate) async fn until(&mut self, is_last: impl Fn(&Event) -> bool) -> Vec<Event> {
         let mut events = Vec::new();
-        loop {
-            let event = self.event().await;
-            let event = event.unwrap_or_else(|| panic!("the feed ended after {events:?}"));
-            events.push(event);
-            if events.last().is_some_and(&is_last) {
-                return events;
+        let found = timeout(PATIENCE, async {
+            while let Some(event) = self.event().await {
+                events.push(event);
+                if events.last().is_some_and(&is_last) {
+                    return true;
+                }
             }
-        }
+            false
+        });
+        let found = found.await;
+        assert_eq!(found, Ok(true), "what was looked for did not come: {events:?}");
+        events
     }
 
-    /// Everything that comes before the server ends the feed.
+    /// Everything that comes before the server ends the feed, which it must do.
     pub(crate) async fn until_its_end(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
-        while let Some(event) = self.event().await {
-            events.push(event);
-        }
+        let ended = timeout(PATIENCE, async {
+            while let Some(event) = self.event().await {
+                events.push(event);
+            }
+        });
+        let ended = ended.await;
+        assert!(ended.is_ok(), "the feed goes on: {events:?}");
+        let status = self.curl.wait().expect("a child can be waited for");
+        assert!(status.success(), "the feed was torn off: {status}");
         events
     }
 }
