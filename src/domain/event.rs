@@ -1,6 +1,6 @@
 //! What happened: the vocabulary of the ledger, and its stored form.
 //!
-//! Each event carries all that a fold needs, so that [`apply`](super::apply) looks nothing up
+//! Each event carries all that a fold needs, so that [`apply`](super::State::apply) looks nothing up
 //! outside the state. A change of a shape is a new version, with an upcast in the ledger's codec.
 
 mod subject;

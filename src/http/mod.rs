@@ -1,9 +1,9 @@
 //! HTTP: parses, authenticates, calls the service, renders. It has no rules of its own.
 //!
-//! Read [`routes`] first: it is all of the surface on one page. A request goes through
-//! [`server`] (sockets), [`call`] (one request, from its head to its answer) and the handler of
-//! its noun. What the handlers share: [`query`] and [`body`] parse, [`answer`] renders,
-//! [`failure`] says why there is no ordinary answer.
+//! Read `routes` first: it is all of the surface on one page. A request goes through
+//! `server` (sockets), `call` (one request, from its head to its answer) and the handler of
+//! its noun. What the handlers share: `query` and `body` parse, `answer` renders,
+//! `failure` says why there is no ordinary answer.
 //!
 //! Deliberately absent: HTTP/2, TLS, compression and CORS. A proxy in front has the first two, the
 //! third would hold back a feed's events, and the last would let other sites' pages in.

@@ -43,7 +43,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// Serves until `stop` resolves; then accepts nothing more, ends feeds and long polls, and returns
-/// when what was in flight has been answered, or after [`DRAIN`].
+/// when what was in flight has been answered, or after `DRAIN`.
 pub async fn serve(listener: TcpListener, service: Service, stop: impl Future<Output = ()>) {
     let router = routes::router(Api::new(service.clone()));
     let connections = GracefulShutdown::new();

@@ -2,7 +2,7 @@
 //!
 //! A record's key is its sequence, its value the 32 bytes of its hash and then its line of JSON.
 //! One append is one write batch, synced, over all column families. Opening a ledger looks at it
-//! without touching it, judges what it sees ([`recovery`]), and only then opens it for writing.
+//! without touching it, judges what it sees (`recovery`), and only then opens it for writing.
 //!
 //! Nothing else names RocksDB. Deliberately absent: comparators, merge operators and compaction
 //! filters in Rust (a panic would cross into C++), and any retry of a failed write.

@@ -1,6 +1,6 @@
 //! The service: one method for each operation, one writer behind them.
 //!
-//! Commands go through the queue to the writer ([`Writer`](writer), the pipeline). Reads take the
+//! Commands go through the queue to the writer (`writer.rs`, the pipeline). Reads take the
 //! published state, which is always that of a durable append, and never wait for a disk.
 
 pub mod batch;

@@ -1,4 +1,5 @@
 //! The one integration binary: what no single module can promise alone.
+#![expect(clippy::print_stdout, reason = "tests tell what they measured")]
 
 mod cli;
 mod crash;

@@ -344,5 +344,5 @@ fn lock_state(mut words: Words) -> Result<LockState, String> {
     let facts = expect::facts(&mut words, Some("queue"))?;
     let queue = if words.take_if("queue") { rest(&mut words, "a user")? } else { Vec::new() };
     words.end()?;
-    Ok(LockState::Held { owner, facts, queue })
+    Ok(LockState::Held { owner, facts: Box::new(facts), queue })
 }

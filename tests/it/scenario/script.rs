@@ -66,7 +66,7 @@ pub(super) enum LockState {
     /// Nobody holds it, nobody waits.
     Free,
     /// Somebody holds it; what isn't said isn't looked at, but for the queue.
-    Held { owner: String, facts: Facts, queue: Vec<String> },
+    Held { owner: String, facts: Box<Facts>, queue: Vec<String> },
 }
 
 /// A state of a ticket, and what is said of it.
