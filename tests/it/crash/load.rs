@@ -127,8 +127,9 @@ struct Folded {
     waiting: Vec<(String, String)>,
 }
 
-/// Fails unless the ledger is whole: no sequence missing or twice, no request twice, never a free
-/// lock with a queue, never two holders, and each lock as its events make it.
+/// Fails unless the ledger is whole: no sequence missing or twice (but where it says so), no
+/// request twice, never a free lock with a queue, never two holders, and each lock as its events
+/// make it.
 pub(super) async fn assert_whole(server: &Server) {
     let admin = server.client("admin");
     let events = admin.events("").await;
@@ -136,11 +137,21 @@ pub(super) async fn assert_whole(server: &Server) {
     let mut requests = BTreeSet::new();
     // A lock that is free although somebody waits: the next event has to promote.
     let mut must_promote: Option<String> = None;
-    for (sequence, event) in (1..).zip(&events) {
-        assert_eq!(event["id"], sequence.to_string(), "no sequence is missing or twice");
+    let mut last = 0;
+    for event in &events {
         let data = &event["data"];
         let text = |field: &str| data[field].as_str().unwrap_or("").to_owned();
         let kind = event["type"].as_str().expect("a type").trim_start_matches("pearing.");
+        let sequence: u64 = event["id"].as_str().and_then(|id| id.parse().ok()).expect("a number");
+        if kind == "ledger.restored" {
+            // A kill in the middle of a write leaves a torn one, which was never acknowledged.
+            // The next start drops it and says so, and sequences jump.
+            assert_eq!(data["reason"], "torn-tail-dropped", "{event}");
+            assert_eq!((&data["last_sequence"], sequence > last), (&json!(last), true), "{event}");
+        } else {
+            assert_eq!(sequence, last + 1, "no sequence is missing or twice: {event}");
+        }
+        last = sequence;
         if let Some(lock_name) = must_promote.take() {
             assert_eq!((kind, text("lock_name")), ("lock.promoted", lock_name), "{event}");
         }
