@@ -64,6 +64,26 @@ pub enum Command {
     },
 }
 
+/// The exit codes of `pearing`, and what each means.
+pub const EXIT_CODES: &[(&str, &str)] = &[
+    ("0", "done; of serve and dev: stopped by a signal, after what was in flight was answered"),
+    ("1", "any other error"),
+    ("2", "usage"),
+    ("3", "there is no ledger in the data directory"),
+    ("4", "another process has the data directory open"),
+    ("5", "the ledger is damaged, or a part of it is missing"),
+    ("6", "the storage failed: nothing was acknowledged after that"),
+    ("7", "the address can't be listened on"),
+    ("70", "a bug: the writer stopped before it could do harm"),
+];
+
+/// The end of the help: what each exit code means.
+pub fn exit_codes_help() -> String {
+    let line = |(code, meaning): &(&str, &str)| format!("  {code:<3} {meaning}");
+    let lines: Vec<String> = EXIT_CODES.iter().map(line).collect();
+    format!("Exit codes:\n{}", lines.join("\n"))
+}
+
 /// How to serve.
 #[derive(Debug, Clone, Args)]
 pub struct ServeOptions {

@@ -3,8 +3,8 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser as _;
-use pearing::config::{Cli, Command};
+use clap::{CommandFactory as _, FromArgMatches as _};
+use pearing::config::{Cli, Command, exit_codes_help};
 use pearing::{server, telemetry};
 
 /// What the threads that serve and the writer pass to each other is freed by the other one, which
@@ -13,7 +13,8 @@ use pearing::{server, telemetry};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = Cli::command().after_help(exit_codes_help()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     if let Err(error) = telemetry::start(&cli.log) {
         let _ = writeln!(std::io::stderr(), "pearing: --log: {error}");
         return ExitCode::from(2);

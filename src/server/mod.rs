@@ -47,7 +47,7 @@ pub enum ServerError {
 }
 
 impl ServerError {
-    /// The exit code of `pearing`.
+    /// The exit code of `pearing`, one of [`EXIT_CODES`](crate::config::EXIT_CODES).
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Io { .. } | Self::Ledger(LedgerError::NotEmpty { .. }) => 1,

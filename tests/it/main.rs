@@ -3,6 +3,7 @@
 
 mod cli;
 mod crash;
+mod docs;
 mod feed;
 mod http;
 mod race;
