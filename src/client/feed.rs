@@ -9,8 +9,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use eventsource_stream::{Event, Eventsource as _};
-use futures_util::{Stream, StreamExt as _};
 use serde::Deserialize;
+use tokio_stream::{Stream, StreamExt as _};
 
 use super::error::ClientError;
 use super::transport::{Call, Client};
