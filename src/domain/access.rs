@@ -29,6 +29,35 @@ pub enum Role {
     Admin,
 }
 
+impl Role {
+    /// The rule, fit for "role RULE".
+    pub const RULE: &str = "must be read, write or admin";
+
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+impl FromStr for Role {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        let roles = [Self::Read, Self::Write, Self::Admin];
+        roles.into_iter().find(|role| role.as_str() == text).ok_or(Self::RULE)
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// The SHA-256 of a token, as 64 hex digits on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -159,6 +188,11 @@ impl Access {
     /// All teams, by name.
     pub fn teams(&self) -> impl Iterator<Item = (&TeamName, &Team)> {
         self.teams.iter()
+    }
+
+    /// When a repository was made; `None` if there is none in this scope.
+    pub fn repo(&self, scope: &Scope) -> Option<Time> {
+        self.repos.get(scope).copied()
     }
 
     /// All repositories, by scope, with the time at which each was made.
