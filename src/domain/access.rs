@@ -11,6 +11,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Event, TokenIssued};
+use super::hex;
 use super::id::TokenId;
 use super::name::{TeamName, UserName};
 use super::scope::{Scope, ScopeKind};
@@ -67,17 +68,7 @@ impl FromStr for TokenHash {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, &'static str> {
-        const RULE: &str = "must be 64 lower-case hex digits";
-        let digits = text.as_bytes();
-        if digits.len() != 64 || !digits.iter().all(|d| matches!(d, b'0'..=b'9' | b'a'..=b'f')) {
-            return Err(RULE);
-        }
-        let mut hash = [0; 32];
-        for (byte, pair) in hash.iter_mut().zip(text.as_bytes().chunks(2)) {
-            let pair = std::str::from_utf8(pair).map_err(|_| RULE)?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| RULE)?;
-        }
-        Ok(Self(hash))
+        hex::hash(text).map(Self).ok_or(hex::HASH_RULE)
     }
 }
 
@@ -97,7 +88,7 @@ impl From<TokenHash> for String {
 
 impl fmt::Display for TokenHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        hex::write(f, &self.0)
     }
 }
 
