@@ -79,7 +79,7 @@ pub(super) struct ScopeIfAny {
     /// Only of a repository, like teams/platform/website
     #[arg(long, value_parser = repo, value_name = "REPO")]
     repo: Option<Scope>,
-    /// Only of a team and its repositories, like platform
+    /// Only of a team's own scope, like platform
     #[arg(long, value_parser = named::<TeamName>("team"), value_name = "TEAM")]
     team: Option<TeamName>,
     /// Only of a user's own scope, like ana
