@@ -201,20 +201,11 @@ async fn wait_turn(
         match client.ticket(lock, ticket.ticket_id, LONG_POLL_SECONDS_MAX).await {
             Ok(reply) if reply.body.ticket.state != State::Waiting => return Ok(reply),
             Ok(_) => tokio::time::sleep(POLL_PAUSE).await,
-            Err(error) if is_passing(&error) && BootTime::now() < patience_ends => {
+            Err(error) if error.is_passing() && BootTime::now() < patience_ends => {
                 tokio::time::sleep(POLL_PAUSE).await;
             }
             Err(error) => return Err(error),
         }
-    }
-}
-
-/// Whether a poll is worth repeating that failed in this way.
-fn is_passing(error: &ClientError) -> bool {
-    match error {
-        ClientError::Unreachable(_) => true,
-        ClientError::Problem(refused) => refused.problem.code == Code::Busy,
-        ClientError::Unexpected(_) | ClientError::Setup(_) => false,
     }
 }
 

@@ -159,8 +159,8 @@ fn only_what_passes_by_itself_is_polled_again() {
         let refused = crate::client::Refused { problem, json, sent_at, is_replay: false };
         ClientError::Problem(Box::new(refused))
     };
-    assert!(is_passing(&ClientError::Unreachable(String::new())));
-    assert!(is_passing(&problem(Code::Busy)));
-    assert!(!is_passing(&problem(Code::NotFound)));
-    assert!(!is_passing(&problem(Code::Unauthenticated)));
+    assert!(ClientError::Unreachable(String::new()).is_passing());
+    assert!(problem(Code::Busy).is_passing());
+    assert!(!problem(Code::NotFound).is_passing());
+    assert!(!problem(Code::Unauthenticated).is_passing());
 }

@@ -6,7 +6,6 @@ use super::output::{Format, Output};
 use super::text::{Fields, table};
 use super::{Ended, token};
 use crate::client::{Client, ClientError, Reply};
-use crate::domain::access::Role;
 use crate::wire::admin::{Grant, Member, Repo, Team, Token, User, WhoAmI};
 use crate::wire::problem::EXIT_DONE;
 
@@ -65,7 +64,7 @@ pub(super) async fn access(client: &Client, output: &mut Output, command: &Acces
             print_list(output, &client.teams(&page.into()).await?, teams, "no teams")
         }
         A::SetTeamMember { team, user, role } => {
-            let said = format!("{user} is {} in team {team}", word(*role));
+            let said = format!("{user} is {role} in team {team}");
             done(output, client.set_team_member(team, user, *role).await, said)
         }
         A::RemoveTeamMember { team, user } => {
@@ -84,7 +83,7 @@ pub(super) async fn access(client: &Client, output: &mut Output, command: &Acces
         }
         A::GrantAccess { grantee, role, scope } => {
             let scope = scope.scope();
-            let said = format!("{grantee} is {} in {scope}", word(*role));
+            let said = format!("{grantee} is {role} in {scope}");
             done(output, client.grant_access(grantee, &scope, *role).await, said)
         }
         A::RevokeAccess { grantee, scope } => {
@@ -105,14 +104,6 @@ fn done(output: &mut Output, reply: Result<Reply<()>, ClientError>, said: String
     Ok(EXIT_DONE)
 }
 
-fn word(role: Role) -> &'static str {
-    match role {
-        Role::Read => "read",
-        Role::Write => "write",
-        Role::Admin => "admin",
-    }
-}
-
 fn yes(is: bool, word: &str) -> String {
     if is { word.to_owned() } else { String::new() }
 }
@@ -128,7 +119,7 @@ pub(super) fn whoami(who: &WhoAmI, source: &token::Source) -> String {
         .add_if("expires_at", who.expires_at)
         .add("live_tickets", who.live_tickets);
     for role in &who.roles {
-        fields = fields.add("role", format!("{} in {}", word(role.role), role.scope));
+        fields = fields.add("role", format!("{} in {}", role.role, role.scope));
     }
     fields.to_string()
 }
@@ -165,7 +156,7 @@ fn teams(teams: &[Team]) -> String {
 }
 
 fn members(members: &[Member]) -> String {
-    let row = |member: &Member| [member.user.to_string(), word(member.role).to_owned()];
+    let row = |member: &Member| [member.user.to_string(), member.role.to_string()];
     table(["USER", "ROLE"], &members.iter().map(row).collect::<Vec<_>>())
 }
 
@@ -175,6 +166,6 @@ fn repos(repos: &[Repo]) -> String {
 }
 
 fn grants(grants: &[Grant]) -> String {
-    let row = |grant: &Grant| [grant.user.to_string(), word(grant.role).to_owned()];
+    let row = |grant: &Grant| [grant.user.to_string(), grant.role.to_string()];
     table(["USER", "ROLE"], &grants.iter().map(row).collect::<Vec<_>>())
 }

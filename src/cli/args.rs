@@ -79,7 +79,7 @@ pub(super) struct ScopeIfAny {
     /// Only of a repository, like teams/platform/website
     #[arg(long, value_parser = repo, value_name = "REPO")]
     repo: Option<Scope>,
-    /// Only of a team and its repositories, like platform
+    /// Only of a team's own scope, like platform
     #[arg(long, value_parser = named::<TeamName>("team"), value_name = "TEAM")]
     team: Option<TeamName>,
     /// Only of a user's own scope, like ana
@@ -364,7 +364,7 @@ pub(super) enum AccessCommand {
         #[arg(value_parser = named::<UserName>("user"))]
         user: UserName,
         /// read, write or admin; holds in the team's repositories too
-        #[arg(long, value_parser = role)]
+        #[arg(long, value_parser = named::<Role>("role"))]
         role: Role,
     },
     /// Take a user out of a team
@@ -394,7 +394,7 @@ pub(super) enum AccessCommand {
         #[arg(value_name = "GRANTEE", id = "grantee", value_parser = named::<UserName>("user"))]
         grantee: UserName,
         /// read, write or admin
-        #[arg(long, value_parser = role)]
+        #[arg(long, value_parser = named::<Role>("role"))]
         role: Role,
         #[command(flatten)]
         scope: ScopeArgs,
@@ -443,11 +443,10 @@ fn short_text(
 }
 
 fn repo(text: &str) -> Parsed<Scope> {
-    const RULE: &str = "must be teams/NAME/REPO or users/NAME/REPO";
-    let scope: Scope = text.parse().map_err(|_| invalid("repo", RULE))?;
+    let scope: Scope = text.parse().map_err(|_| invalid("repo", Scope::REPO_RULE))?;
     match scope.kind() {
         ScopeKind::Repo(_) => Ok(scope),
-        ScopeKind::Team(_) | ScopeKind::User(_) => Err(invalid("repo", RULE)),
+        ScopeKind::Team(_) | ScopeKind::User(_) => Err(invalid("repo", Scope::REPO_RULE)),
     }
 }
 
@@ -471,15 +470,6 @@ fn fence_token(text: &str) -> Parsed<FenceToken> {
     text.parse()
         .map(|fence| FenceToken(Sequence(fence)))
         .map_err(|_| invalid("fence_token", "must be a whole number"))
-}
-
-fn role(text: &str) -> Parsed<Role> {
-    match text {
-        "read" => Ok(Role::Read),
-        "write" => Ok(Role::Write),
-        "admin" => Ok(Role::Admin),
-        _ => Err(invalid("role", "must be read, write or admin")),
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::args::{PageArgs, TicketArgs};
 use super::output::Output;
-use super::{Ended, Failure, text};
+use super::{Ended, text};
 use crate::client::{Client, ClientError, LONG_POLL_SECONDS_MAX, Page, Reply};
 use crate::clock::BootTime;
 use crate::domain::id::TicketId;
@@ -76,7 +76,7 @@ pub(super) fn print_list<T>(
     empty: &str,
 ) -> Ended {
     let list = &reply.body;
-    output.result(&reply.json, || rows(&list.items)).map_err(Failure::from)?;
+    output.result(&reply.json, || rows(&list.items))?;
     match &list.next {
         Some(next) => output.message(&format!("more: --cursor {next}")),
         None if list.items.is_empty() => output.message(empty),

@@ -1,7 +1,7 @@
 //! Why a call has no answer that it can use.
 
 use crate::clock::BootTime;
-use crate::wire::problem::{EXIT_OTHER, EXIT_UNREACHABLE, Problem};
+use crate::wire::problem::{Code, EXIT_OTHER, EXIT_UNREACHABLE, Problem};
 
 /// A problem, and the JSON that it was read from.
 #[derive(Debug)]
@@ -34,6 +34,15 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    /// Whether the same call may well be answered a little later: the server is busy, or away.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Unreachable(_) => true,
+            Self::Problem(refused) => refused.problem.code == Code::Busy,
+            Self::Unexpected(_) | Self::Setup(_) => false,
+        }
+    }
+
     /// The exit code of the command line.
     pub fn exit_code(&self) -> u8 {
         match self {

@@ -9,14 +9,13 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use eventsource_stream::{Event, Eventsource as _};
-use futures_util::{Stream, StreamExt as _};
 use serde::Deserialize;
+use tokio_stream::{Stream, StreamExt as _};
 
 use super::error::ClientError;
 use super::transport::{Call, Client};
 use crate::domain::id::Sequence;
 use crate::domain::scope::Scope;
-use crate::wire::problem::Code;
 
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
@@ -148,13 +147,8 @@ impl Feed<'_> {
                 }
                 Err(error) => error,
             };
-            let is_passing = match &error {
-                ClientError::Problem(refused) => refused.problem.code == Code::Busy,
-                ClientError::Unreachable(_) => true,
-                ClientError::Unexpected(_) | ClientError::Setup(_) => false,
-            };
             self.failures = self.failures.saturating_add(1);
-            if !is_passing || (!self.was_open && self.failures >= FIRST_TRIES_MAX) {
+            if !error.is_passing() || (!self.was_open && self.failures >= FIRST_TRIES_MAX) {
                 return Err(error);
             }
         }

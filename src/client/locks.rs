@@ -200,6 +200,8 @@ impl Client {
         after: Option<Sequence>,
         page: &Page,
     ) -> Result<Reply<List<Box<RawValue>>>, ClientError> {
+        // A further page begins at its cursor, wherever the first one began.
+        let after = after.filter(|_| page.cursor.is_none());
         self.call(filter.call(&["events"]).with("after", after).page(page)).await
     }
 

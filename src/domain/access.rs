@@ -11,6 +11,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Event, TokenIssued};
+use super::hex;
 use super::id::TokenId;
 use super::name::{TeamName, UserName};
 use super::scope::{Scope, ScopeKind};
@@ -29,6 +30,35 @@ pub enum Role {
     Admin,
 }
 
+impl Role {
+    /// The rule, fit for "role RULE".
+    pub const RULE: &str = "must be read, write or admin";
+
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+impl FromStr for Role {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        let roles = [Self::Read, Self::Write, Self::Admin];
+        roles.into_iter().find(|role| role.as_str() == text).ok_or(Self::RULE)
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// The SHA-256 of a token, as 64 hex digits on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -38,17 +68,7 @@ impl FromStr for TokenHash {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, &'static str> {
-        const RULE: &str = "must be 64 lower-case hex digits";
-        let digits = text.as_bytes();
-        if digits.len() != 64 || !digits.iter().all(|d| matches!(d, b'0'..=b'9' | b'a'..=b'f')) {
-            return Err(RULE);
-        }
-        let mut hash = [0; 32];
-        for (byte, pair) in hash.iter_mut().zip(text.as_bytes().chunks(2)) {
-            let pair = std::str::from_utf8(pair).map_err(|_| RULE)?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| RULE)?;
-        }
-        Ok(Self(hash))
+        hex::hash(text).map(Self).ok_or(hex::HASH_RULE)
     }
 }
 
@@ -68,7 +88,7 @@ impl From<TokenHash> for String {
 
 impl fmt::Display for TokenHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        hex::write(f, &self.0)
     }
 }
 
@@ -159,6 +179,11 @@ impl Access {
     /// All teams, by name.
     pub fn teams(&self) -> impl Iterator<Item = (&TeamName, &Team)> {
         self.teams.iter()
+    }
+
+    /// When a repository was made; `None` if there is none in this scope.
+    pub fn repo(&self, scope: &Scope) -> Option<Time> {
+        self.repos.get(scope).copied()
     }
 
     /// All repositories, by scope, with the time at which each was made.

@@ -1,7 +1,9 @@
 //! What happened: the vocabulary of the ledger, and its stored form.
 //!
-//! Each event carries all that a fold needs, so that [`apply`](super::State::apply) looks nothing up
-//! outside the state. A change of a shape is a new version, with an upcast in the ledger's codec.
+//! Each event carries all that a fold needs, so that [`State::apply`] looks nothing up outside the
+//! state. A change of a shape is a new version, with an upcast in the ledger's codec.
+//!
+//! [`State::apply`]: super::State::apply
 
 mod subject;
 

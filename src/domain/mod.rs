@@ -8,6 +8,7 @@ pub mod access;
 pub mod command;
 mod decide;
 pub mod event;
+pub(crate) mod hex;
 pub mod id;
 pub mod invariant;
 mod lock;

@@ -28,6 +28,9 @@ pub enum ScopeKind {
 }
 
 impl Scope {
+    /// What a repository's scope must be, fit for "repo RULE".
+    pub const REPO_RULE: &str = "must be teams/NAME/REPO or users/NAME/REPO";
+
     /// The scope of a user's own.
     pub fn user(user: &UserName) -> Self {
         Self(format!("users/{user}").into())

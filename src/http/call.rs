@@ -56,10 +56,9 @@ where
         Err(failure) => Err(failure),
     };
     let mut response = result.unwrap_or_else(|failure| {
-        failure.render(Some(Moment {
-            now: api.service.now(),
-            answered_after_ms: millis_since(arrived),
-        }))
+        // Measured before the lease is, as in every answer with a ticket.
+        let answered_after_ms = millis_since(arrived);
+        failure.render(Some(Moment { now: api.service.now(), answered_after_ms }))
     });
     if token_id.is_some() && !response.headers().contains_key(PEARING_SEQUENCE) {
         let head = api.service.read(|state| state.head());

@@ -132,7 +132,7 @@ fn chance() -> f64 {
 }
 
 fn cloud_event(stored: &Stored, ledger_id: LedgerId) -> Result<CloudEvent<'_>, Failure> {
-    CloudEvent::from_stored(&stored.bytes, &stored.hash.0, ledger_id).map_err(|error| {
+    CloudEvent::from_stored(&stored.bytes, &stored.hash, ledger_id).map_err(|error| {
         tracing::error!(sequence = stored.sequence.0, %error, "a record can't be read");
         Failure::Service(ServiceError::Stopped)
     })

@@ -1,7 +1,5 @@
 //! Why a request gets no ordinary answer: the surface's own reasons, and those of the service.
 
-use std::fmt;
-
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -146,8 +144,10 @@ impl From<ServiceError> for Failure {
     }
 }
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// For tests: what is said of a wrong request, in one line.
+#[cfg(test)]
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Unauthenticated => f.write_str("unauthenticated"),
             Self::Malformed(what) => write!(f, "malformed: {what}"),

@@ -19,9 +19,7 @@ pub(super) async fn livez(_: Api, _: Call) -> Result<Response, Failure> {
 
 /// `GET /readyz`: new work is taken on.
 pub(super) async fn readyz(api: Api, _: Call) -> Result<Response, Failure> {
-    let hindrance = if api.service.has_stopped() {
-        Some(ServiceError::Busy)
-    } else if api.service.is_draining() {
+    let hindrance = if api.service.has_stopped() || api.service.is_draining() {
         Some(ServiceError::Draining)
     } else if api.service.is_disk_full() {
         Some(ServiceError::DiskFull)

@@ -11,9 +11,6 @@ pub(super) const SCOPE: [&str; 3] = ["repo", "team", "user"];
 /// The parameters of a list's page. `after` is `cursor` by the name that it has for events.
 pub(super) const PAGE: [&str; 3] = ["limit", "cursor", "after"];
 
-/// What `repo` must be, fit for "repo RULE".
-pub(super) const REPO_RULE: &str = "must be teams/NAME/REPO or users/NAME/REPO";
-
 /// How many items a page has, and how many it may be asked to have.
 const LIMIT_DEFAULT: usize = 100;
 const LIMIT_MOST: usize = 1000;
@@ -106,7 +103,7 @@ impl Query {
         let (whole, rule) = match name {
             "team" => (format!("teams/{text}"), "must be a team's name"),
             "user" => (format!("users/{text}"), "must be a user's name"),
-            _ => (text.to_owned(), REPO_RULE),
+            _ => (text.to_owned(), Scope::REPO_RULE),
         };
         let scope: Scope = whole.parse().map_err(|_| Failure::invalid(name, rule))?;
         let is_repo = matches!(scope.kind(), ScopeKind::Repo(_));

@@ -9,6 +9,8 @@ use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
+use crate::domain::hex;
+
 /// SHA-256 over a ledger up to one of its records.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Hash(pub [u8; 32]);
@@ -25,7 +27,7 @@ pub fn link(previous: &Hash, bytes: &[u8]) -> Hash {
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        hex::write(f, &self.0)
     }
 }
 
@@ -37,28 +39,14 @@ impl fmt::Debug for Hash {
 
 /// A text that is no hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be 64 lower-case hex digits")]
+#[error("{}", hex::HASH_RULE)]
 pub struct InvalidHash;
 
 impl FromStr for Hash {
     type Err = InvalidHash;
 
     fn from_str(text: &str) -> Result<Self, InvalidHash> {
-        fn digit(byte: u8) -> Result<u8, InvalidHash> {
-            match byte {
-                b'0'..=b'9' => Ok(byte - b'0'),
-                b'a'..=b'f' => Ok(byte - b'a' + 10),
-                _ => Err(InvalidHash),
-            }
-        }
-        if text.len() != 64 {
-            return Err(InvalidHash);
-        }
-        let mut hash = [0; 32];
-        for (byte, pair) in hash.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-        }
-        Ok(Self(hash))
+        hex::hash(text).map(Self).ok_or(InvalidHash)
     }
 }
 

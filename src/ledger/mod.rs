@@ -32,7 +32,7 @@ pub enum Table {
     Requests,
     /// Which events each lock has had.
     History,
-    /// Small facts: snapshots, and how far a projection has come.
+    /// Small facts: the newest snapshot.
     Meta,
 }
 

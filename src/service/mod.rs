@@ -1,7 +1,8 @@
 //! The service: one method for each operation, one writer behind them.
 //!
 //! Commands go through the queue to the writer (`writer.rs`, the pipeline). Reads take the
-//! published state, which is always that of a durable append, and never wait for a disk.
+//! published state, which is always that of a durable append; only what is over (ended tickets,
+//! history, events) is looked up in the ledger.
 
 pub mod batch;
 mod disk;
@@ -290,7 +291,7 @@ impl Service {
         self.0.queue.close();
     }
 
-    /// Whether the storage failed.
+    /// Whether the writer has ended: after [`stop`](Self::stop), or on a storage error.
     pub fn has_stopped(&self) -> bool {
         self.0.has_stopped.load(Ordering::Acquire)
     }

@@ -419,7 +419,11 @@ fn show_ticket(
         // Under another lock or scope than its own a ticket doesn't exist.
         let ticket = ticket.filter(|ticket| ticket.lock() == *lock);
         if ticket.is_none_or(|ticket| ticket.owner != *user) {
-            require_read(state, user, &lock.scope).map_err(hide_scope)?;
+            require_service(state, user)?;
+            // Not to tell whether it is the scope or the ticket that isn't there.
+            if !state.access().can_read(user, &lock.scope) {
+                return Err(Refusal::NotFound("ticket"));
+            }
         }
         let ticket = ticket.ok_or(Refusal::NotFound("ticket"))?;
         let find = |id: TicketId| {
@@ -428,14 +432,6 @@ fn show_ticket(
         Ok(show::ticket_answer(state, user, ticket, false, find))
     };
     shown().map_err(|refusal| refused(refusal, state.head()))
-}
-
-/// Of a ticket the answer must not tell whether it is the scope or the ticket that isn't there.
-fn hide_scope(refusal: Refusal) -> Refusal {
-    match refusal {
-        Refusal::NotFound(_) => Refusal::NotFound("ticket"),
-        other => other,
-    }
 }
 
 fn decode(stored: &Stored) -> Result<Record, ServiceError> {

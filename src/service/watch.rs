@@ -16,7 +16,16 @@ use crate::domain::id::TicketId;
 /// The tickets that somebody watches.
 #[derive(Default)]
 pub(crate) struct TicketWatch {
-    watched: Mutex<HashMap<TicketId, Arc<Notify>>>,
+    watched: Mutex<HashMap<TicketId, Watched>>,
+}
+
+/// A ticket that somebody watches.
+#[derive(Default)]
+struct Watched {
+    notify: Arc<Notify>,
+    /// Counted under the lock, since the last one to leave removes the entry: of two that leave at
+    /// once each could still see the other's `Arc`.
+    watchers: usize,
 }
 
 /// One who watches a ticket. Dropping it leaves nothing behind.
@@ -29,8 +38,10 @@ pub(crate) struct Watcher<'a> {
 impl TicketWatch {
     /// Registers for a ticket's wake-ups.
     pub(crate) fn register(&self, ticket_id: TicketId) -> Watcher<'_> {
-        let notify = Arc::clone(self.lock().entry(ticket_id).or_default());
-        Watcher { watch: self, ticket_id, notify }
+        let mut watched = self.lock();
+        let entry = watched.entry(ticket_id).or_default();
+        entry.watchers += 1;
+        Watcher { watch: self, ticket_id, notify: Arc::clone(&entry.notify) }
     }
 
     /// Wakes everyone who watches one of the tickets.
@@ -40,13 +51,13 @@ impl TicketWatch {
             return;
         }
         for ticket_id in tickets {
-            if let Some(notify) = watched.get(&ticket_id) {
-                notify.notify_waiters();
+            if let Some(entry) = watched.get(&ticket_id) {
+                entry.notify.notify_waiters();
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<TicketId, Arc<Notify>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<TicketId, Watched>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -61,9 +72,11 @@ impl Watcher<'_> {
 impl Drop for Watcher<'_> {
     fn drop(&mut self) {
         let mut watched = self.watch.lock();
-        // The map's and this one's: nobody else watches.
-        if Arc::strong_count(&self.notify) <= 2 {
-            watched.remove(&self.ticket_id);
+        if let Some(entry) = watched.get_mut(&self.ticket_id) {
+            entry.watchers -= 1;
+            if entry.watchers == 0 {
+                watched.remove(&self.ticket_id);
+            }
         }
     }
 }

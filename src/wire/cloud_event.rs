@@ -5,12 +5,12 @@
 //! Deliberately absent: the typed event. Who needs it decodes the record.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::domain::id::{LedgerId, Sequence};
+use crate::ledger::Hash;
 
 /// What every type begins with on the wire.
 pub const TYPE_PREFIX: &str = "pearing.";
@@ -70,15 +70,6 @@ pub struct CloudEvent<'a> {
     pub data: &'a RawValue,
 }
 
-/// The digits of a hash.
-struct Hex<'a>(&'a [u8; 32]);
-
-impl fmt::Display for Hex<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
 impl<'a> CloudEvent<'a> {
     /// From a record's stored line and its hash.
     ///
@@ -86,7 +77,7 @@ impl<'a> CloudEvent<'a> {
     /// The line is none that a ledger stores.
     pub fn from_stored(
         line: &'a [u8],
-        hash: &[u8; 32],
+        hash: &Hash,
         ledger_id: LedgerId,
     ) -> serde_json::Result<Self> {
         let line: Line<'a> = serde_json::from_slice(line)?;
@@ -100,7 +91,7 @@ impl<'a> CloudEvent<'a> {
             time: line.time,
             datacontenttype: "application/json".into(),
             actor: line.actor,
-            hash: Hex(hash).to_string().into(),
+            hash: hash.to_string().into(),
             data: line.data,
         })
     }
@@ -127,9 +118,12 @@ mod tests {
 
     #[test]
     fn an_event_has_the_fixed_names_in_their_order_and_its_data_untouched() {
-        let event =
-            CloudEvent::from_stored(LINE.as_bytes(), &[0xab; 32], LedgerId(uuid::Uuid::nil()))
-                .expect("a stored line");
+        let event = CloudEvent::from_stored(
+            LINE.as_bytes(),
+            &Hash([0xab; 32]),
+            LedgerId(uuid::Uuid::nil()),
+        )
+        .expect("a stored line");
         let json = serde_json::to_string(&event).expect("plain values");
         let expected = concat!(
             r#"{"specversion":"1.0","id":"7","#,
@@ -149,6 +143,6 @@ mod tests {
     #[test]
     fn a_line_without_its_data_is_no_event() {
         let line = br#"{"sequence":7,"time":"t","actor":"a","type":"x","version":1,"subject":"s"}"#;
-        assert!(CloudEvent::from_stored(line, &[0; 32], LedgerId(uuid::Uuid::nil())).is_err());
+        assert!(CloudEvent::from_stored(line, &Hash::ZERO, LedgerId(uuid::Uuid::nil())).is_err());
     }
 }

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::domain::access::TokenHash;
+use crate::domain::hex;
 use crate::domain::id::TokenId;
 
 const PREFIX: &str = "pearing_";
@@ -25,7 +26,7 @@ pub fn format(token_id: TokenId, secret: &[u8; 32]) -> String {
     let mut text = String::with_capacity(LENGTH);
     text.push_str(PREFIX);
     let _ = write!(text, "{}_", token_id.0.simple());
-    push_hex(&mut text, secret);
+    let _ = hex::write(&mut text, secret);
     let checksum = checksum(&text);
     text.push('_');
     text.push_str(&checksum);
@@ -56,14 +57,8 @@ pub fn hash(text: &str) -> TokenHash {
 fn checksum(body: &str) -> String {
     let digest: [u8; 32] = Sha256::digest(body.as_bytes()).into();
     let mut digits = String::with_capacity(CHECKSUM_DIGITS);
-    push_hex(&mut digits, &digest[..CHECKSUM_DIGITS / 2]);
+    let _ = hex::write(&mut digits, &digest[..CHECKSUM_DIGITS / 2]);
     digits
-}
-
-fn push_hex(text: &mut String, bytes: &[u8]) {
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}");
-    }
 }
 
 #[cfg(test)]

@@ -125,10 +125,7 @@ fn remove_member(
 
 fn create_repo(context: &Context<'_>, repo: &Scope) -> Result<Option<Event>, Refusal> {
     let ScopeKind::Repo(parent) = repo.kind() else {
-        return Err(Refusal::InvalidArgument {
-            field: "repo",
-            rule: "must be teams/NAME/REPO or users/NAME/REPO",
-        });
+        return Err(Refusal::InvalidArgument { field: "repo", rule: Scope::REPO_RULE });
     };
     context.require_role(&parent, Role::Admin)?;
     if context.state.access().has_scope(repo) {

@@ -5,7 +5,7 @@
 //! promotion can make a cycle that nobody checked. Edges are made only when a place is taken, and
 //! are checked here, then; leaving a queue only removes edges. The graph is acyclic at all times.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::domain::id::{Sequence, TicketId};
 use crate::domain::name::UserName;
@@ -67,13 +67,9 @@ impl<'a> Search<'a> {
         // How far each queue was walked: what stands ahead of one place stands ahead of all later
         // ones, so nothing is walked twice.
         let mut walked: BTreeMap<&LockKey, Sequence> = BTreeMap::new();
-        let mut done: BTreeSet<&UserName> = BTreeSet::new();
         while let Some(owner) = self.open.pop_front() {
             if owner == self.newcomer {
                 return Some(self.path());
-            }
-            if !done.insert(owner) {
-                continue;
             }
             for key in self.state.queueing(owner) {
                 let lock = self.state.lock(key).expect("an index names held locks");

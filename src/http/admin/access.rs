@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::{ROLE_RULE, administer, page};
+use super::{administer, page};
 use crate::domain::access::Role;
 use crate::domain::command::Command;
 use crate::domain::name::UserName;
@@ -24,7 +24,7 @@ struct GrantRole {
 }
 
 impl JsonBody for GrantRole {
-    const FIELDS: &'static [Field] = &[Field::required("role", ROLE_RULE)];
+    const FIELDS: &'static [Field] = &[Field::required("role", Role::RULE)];
 }
 
 /// A grant that was taken away: `role` is null.

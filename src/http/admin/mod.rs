@@ -25,8 +25,6 @@ use crate::domain::refusal::Refusal;
 use crate::service::query::Page;
 use crate::wire::list::List;
 
-const ROLE_RULE: &str = "must be read, write or admin";
-
 /// Gives a command, then shows what it made of the state.
 async fn administer<T: Serialize>(
     api: &Api,

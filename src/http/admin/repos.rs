@@ -6,12 +6,12 @@ use serde::Deserialize;
 
 use super::{administer, page};
 use crate::domain::command::Command;
-use crate::domain::scope::{Scope, ScopeKind};
+use crate::domain::scope::Scope;
 use crate::http::Api;
 use crate::http::body::{Field, JsonBody};
 use crate::http::call::Call;
 use crate::http::failure::Failure;
-use crate::http::query::{PAGE, REPO_RULE};
+use crate::http::query::PAGE;
 use crate::wire::admin::Repo;
 
 #[derive(Deserialize)]
@@ -21,7 +21,7 @@ struct Create {
 }
 
 impl JsonBody for Create {
-    const FIELDS: &'static [Field] = &[Field::required("repo", REPO_RULE)];
+    const FIELDS: &'static [Field] = &[Field::required("repo", Scope::REPO_RULE)];
 }
 
 /// `GET /v1/admin/repos`: those that one may read.
@@ -39,14 +39,10 @@ pub(in crate::http) async fn list(api: Api, call: Call) -> Result<Response, Fail
 pub(in crate::http) async fn create(api: Api, call: Call) -> Result<Response, Failure> {
     call.query(&[])?;
     let Create { repo } = call.body()?;
-    if !matches!(repo.kind(), ScopeKind::Repo(_)) {
-        return Err(Failure::invalid("repo", REPO_RULE));
-    }
     let command = Command::CreateRepo { repo: repo.clone() };
     administer(&api, &call, StatusCode::CREATED, command, |state| {
-        let found = state.access().repos().find(|(scope, _)| **scope == repo);
-        let (scope, created_at) = found.expect("repositories are never deleted");
-        Repo { repo: scope.clone(), created_at }
+        let created_at = state.access().repo(&repo).expect("repositories are never deleted");
+        Repo { repo, created_at }
     })
     .await
 }

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::{ROLE_RULE, administer, page};
+use super::{administer, page};
 use crate::domain::access::Role;
 use crate::domain::command::Command;
 use crate::domain::name::{TeamName, UserName};
@@ -34,7 +34,7 @@ struct SetMember {
 }
 
 impl JsonBody for SetMember {
-    const FIELDS: &'static [Field] = &[Field::required("role", ROLE_RULE)];
+    const FIELDS: &'static [Field] = &[Field::required("role", Role::RULE)];
 }
 
 /// One who is no member any more: `role` is null.
