@@ -50,29 +50,24 @@ pub(super) async fn acquire(client: &Client, output: &mut Output, args: &Acquire
 }
 
 /// Prints the answer: on stdout if the lock is held, else the reason on stderr.
+///
+/// A lease that has run out on the way here is no lease, whatever the answer says: what would
+/// follow on success must not run.
 fn finish(output: &mut Output, lock: &LockKey, reply: &Reply<Answer>) -> Ended {
     let ticket = &reply.body.ticket;
-    let code = exit_code(ticket.state);
-    let is_held = code == EXIT_DONE;
-    if is_held || output.format() == Format::Json {
+    let deadline = lease_deadline(&reply.body, reply.sent_at);
+    let is_lost = deadline.is_some_and(|deadline| BootTime::now() >= deadline);
+    let code = if is_lost { Code::TicketNotHeld.exit_code() } else { exit_code(ticket.state) };
+    if code == EXIT_DONE || output.format() == Format::Json {
         output.result(&reply.json, || text::ticket(ticket))?;
     }
-    if is_held {
-        say_if_almost_lost(output, reply);
-    } else {
-        for line in why_not(lock, &reply.body).lines() {
-            output.message(line);
-        }
+    if is_lost {
+        output.message("the lease ran out before the answer arrived: the lock is lost");
+    }
+    for line in why_not(lock, &reply.body).lines() {
+        output.message(line);
     }
     Ok(code)
-}
-
-/// A lease that has run out on the way here is no lease, whatever the answer says.
-fn say_if_almost_lost(output: &mut Output, reply: &Reply<Answer>) {
-    let now = BootTime::now();
-    if lease_deadline(&reply.body, reply.sent_at).is_some_and(|deadline| now >= deadline) {
-        output.message("the lease has run out already: read the ticket before you go on");
-    }
 }
 
 /// Why the lock is not held, and what can be done.

@@ -68,14 +68,17 @@ fn reply(state: &str) -> Reply<Answer> {
 
 /// The exit code, stdout and stderr of an acquire that gets this answer.
 fn ran(format: Format, state: &str) -> (u8, String, String) {
+    ended(format, &reply(state))
+}
+
+fn ended(format: Format, reply: &Reply<Answer>) -> (u8, String, String) {
     let (out, err) = (Printed::default(), Printed::default());
     let mut output = Output::to(format, Box::new(out.clone()), Box::new(err.clone()));
-    let reply = reply(state);
     let lock = LockKey {
         scope: reply.body.ticket.scope.clone(),
         lock_name: reply.body.ticket.lock_name.clone(),
     };
-    let code = finish(&mut output, &lock, &reply).unwrap_or_else(|failure| failure.exit_code());
+    let code = finish(&mut output, &lock, reply).unwrap_or_else(|failure| failure.exit_code());
     (code, out.text(), err.text())
 }
 
@@ -136,14 +139,13 @@ fn a_deadlock_is_told_as_who_waits_for_whom() {
 }
 
 #[test]
-fn a_lease_that_ran_out_on_the_way_is_said_to_be_lost() {
-    let err = Printed::default();
-    let mut output = Output::to(Format::Text, Box::new(io::sink()), Box::new(err.clone()));
+fn a_lease_that_ran_out_on_the_way_is_no_success() {
     let mut late = reply("held");
     late.body.ticket.lease_remaining_ms = Some(0);
     late.body.answered_after_ms = 0;
-    say_if_almost_lost(&mut output, &late);
-    assert!(err.text().contains("run out"), "{}", err.text());
+    let (code, out, err) = ended(Format::Text, &late);
+    assert_eq!((code, out.as_str()), (5, ""));
+    assert!(err.contains("the lock is lost"), "{err}");
 }
 
 #[test]

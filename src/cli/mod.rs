@@ -21,6 +21,7 @@ use clap::Parser as _;
 
 use crate::client::{Client, ClientError};
 use crate::wire::problem::{Code, EXIT_DONE, EXIT_OTHER, EXIT_USAGE};
+use crate::wire::ticket::{State, Ticket};
 use args::{Cli, Command, Global};
 use output::{Format, Output};
 
@@ -162,7 +163,10 @@ fn explain(failure: &Failure, global: &Global, output: &mut Output) {
                     reason.unwrap_or_default()
                 ));
             }
+            let is_waiting = |ticket: &Ticket| ticket.state == State::Waiting;
             match refused.problem.code {
+                // It never had the lock, so it has lost nothing.
+                Code::TicketNotHeld if refused.problem.ticket.as_ref().is_some_and(is_waiting) => {}
                 Code::TicketNotHeld | Code::TicketEnded => output.message(
                     "the lock is not yours: stop, unless the target itself accepts \
                      your fence token",
