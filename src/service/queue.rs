@@ -110,7 +110,10 @@ impl<T> Queue<T> {
         if lanes.len() > 0 {
             lanes = self.wait_for(lanes, company.enough.min(most), Some(company.patience));
         }
-        let holders = lanes.holders.len().min(most);
+        // A flood of heartbeats must not keep out for ever what could end it: a quarter is theirs
+        // who wait in the other lane.
+        let kept = lanes.others.len().min(most / 4);
+        let holders = lanes.holders.len().min(most - kept);
         let others = lanes.others.len().min(most - holders);
         let mut asks: Vec<T> = lanes.holders.drain(..holders).collect();
         asks.extend(lanes.others.drain(..others));
@@ -169,6 +172,17 @@ mod tests {
         }
         assert_eq!(queue.take(3, None, Company::default()).asks, [2, 4, 1]);
         assert_eq!(queue.take(3, None, Company::default()).asks, [3]);
+    }
+
+    #[test]
+    fn a_flood_of_holders_leaves_a_quarter_to_the_others() {
+        let queue = Queue::new();
+        for ask in 0..8 {
+            assert_eq!(queue.push(Lane::Holders, ask), Ok(()));
+        }
+        assert_eq!((queue.push(Lane::Others, 8), queue.push(Lane::Others, 9)), (Ok(()), Ok(())));
+        assert_eq!(queue.take(4, None, Company::default()).asks, [0, 1, 2, 8]);
+        assert_eq!(queue.take(4, None, Company::default()).asks, [3, 4, 5, 9]);
     }
 
     #[test]
