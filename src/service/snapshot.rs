@@ -1,10 +1,12 @@
 //! The stored state, so that a start needn't replay the whole ledger.
 //!
-//! A snapshot is a help, not a truth: it names the record that it stands on by its hash, and a
-//! start that doesn't find that record refuses it.
+//! A snapshot is a help, not a truth. One that can't be read, or that another version wrote, is
+//! passed over, and the whole ledger replayed. It names the record that it stands on by its hash:
+//! where that record isn't there, the ledger has lost it, and the start is refused.
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::id::Sequence;
 use crate::domain::{Snapshot, State};
 use crate::ledger::{Append, Head, Ledger, LedgerError, Put, Table, keys};
 
@@ -15,27 +17,45 @@ const RECORDS_BETWEEN_PER_TICKET: u64 = 4;
 
 const KEY: &str = "snapshot";
 
+/// Beside it, the sequence that it stands on: 8 bytes, big-endian.
+const HEAD_KEY: &str = "snapshot-head";
+
+/// Of the form below and of everything in it. Any change is a new version.
+const VERSION: u32 = 1;
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredSnapshot {
+    version: u32,
     hash: String,
     state: Snapshot,
 }
 
-/// Whether enough has been appended since the last snapshot.
-pub(super) fn is_due(records_since: u64, state: &State) -> bool {
+/// Whether enough has been appended since the snapshot that stands on `last`.
+pub(super) fn is_due(last: Sequence, state: &State) -> bool {
     let tickets = state.tickets().size_hint().0 as u64;
-    records_since >= RECORDS_BETWEEN.max(tickets * RECORDS_BETWEEN_PER_TICKET)
+    let since = state.head().0.saturating_sub(last.0);
+    since >= RECORDS_BETWEEN.max(tickets * RECORDS_BETWEEN_PER_TICKET)
+}
+
+/// The sequence that the newest snapshot stands on; zero if there is none.
+pub(super) fn last(ledger: &dyn Ledger) -> Result<Sequence, LedgerError> {
+    let value = ledger.get(Table::Meta, &keys::meta(HEAD_KEY))?;
+    let bytes = value.and_then(|value| value.try_into().ok());
+    Ok(Sequence(bytes.map_or(0, u64::from_be_bytes)))
 }
 
 /// Stores the state, which is that of the ledger's head.
 pub(super) fn save(ledger: &dyn Ledger, state: &State) -> Result<(), LedgerError> {
     let head = ledger.head();
     assert_eq!(head.sequence, state.head(), "a snapshot is of the ledger's head");
-    let stored = StoredSnapshot { hash: head.hash.to_string(), state: state.to_snapshot() };
-    let value = serde_json::to_vec(&stored).expect("every key of a snapshot's maps is text");
-    let put = Put { table: Table::Meta, key: keys::meta(KEY), value };
-    ledger.append(&Append { expected_head: head.sequence, records: Vec::new(), puts: vec![put] })
+    let (hash, state) = (head.hash.to_string(), state.to_snapshot());
+    let value = serde_json::to_vec(&StoredSnapshot { version: VERSION, hash, state })
+        .expect("every key of a snapshot's maps is text");
+    let put = |key, value| Put { table: Table::Meta, key: keys::meta(key), value };
+    let stands_on = head.sequence.0.to_be_bytes().to_vec();
+    let puts = vec![put(KEY, value), put(HEAD_KEY, stands_on)];
+    ledger.append(&Append { expected_head: head.sequence, records: Vec::new(), puts })
 }
 
 /// The newest snapshot, with the head that it stands on; the empty state if there is none.
@@ -43,13 +63,18 @@ pub(super) fn load(ledger: &dyn Ledger) -> Result<(State, Head), LedgerError> {
     let Some(value) = ledger.get(Table::Meta, &keys::meta(KEY))? else {
         return Ok((State::default(), Head::default()));
     };
+    let stored = match serde_json::from_slice::<StoredSnapshot>(&value) {
+        Ok(stored) if stored.version == VERSION => stored,
+        Ok(_) | Err(_) => {
+            tracing::warn!("the snapshot is of another version: replaying the whole ledger");
+            return Ok((State::default(), Head::default()));
+        }
+    };
     let corrupt = |what: String| LedgerError::Corrupt { what: format!("the snapshot: {what}") };
-    let stored: StoredSnapshot =
-        serde_json::from_slice(&value).map_err(|error| corrupt(error.to_string()))?;
     let hash = stored.hash.parse().map_err(|_| corrupt("its hash is none".to_owned()))?;
     let state = State::from(stored.state);
     let sequence = state.head();
-    let before = crate::domain::id::Sequence(sequence.0.saturating_sub(1));
+    let before = Sequence(sequence.0.saturating_sub(1));
     let record = ledger.records(before, 1)?.pop();
     if record.is_none_or(|record| record.sequence != sequence || record.hash != hash) {
         return Err(corrupt(format!("it stands on record {sequence}, which isn't there")));

@@ -21,10 +21,10 @@ use super::{Refused, Shared, Told, show, snapshot};
 use crate::clock;
 use crate::domain::command::{Caller, Command};
 use crate::domain::event::Event;
-use crate::domain::id::TicketId;
+use crate::domain::id::{Sequence, TicketId};
 use crate::domain::name::UserName;
 use crate::domain::refusal::Refusal;
-use crate::domain::ticket::Ticket;
+use crate::domain::ticket::{Phase, Ticket};
 use crate::domain::{Answer, Limits, State};
 use crate::ledger::{Append, LedgerError};
 use crate::projection;
@@ -63,18 +63,20 @@ pub(super) struct Writer {
     /// Ahead of what is readable while a batch is open.
     state: State,
     limits: Limits,
-    records_since_snapshot: u64,
+    /// What the newest snapshot stands on.
+    snapshot: Sequence,
     company: Company,
 }
 
 impl Writer {
     pub(super) fn new(shared: Arc<Shared>, state: State, limits: Limits) -> Self {
         let company = Company::default();
-        Self { shared, state, limits, records_since_snapshot: 0, company }
+        Self { shared, state, limits, snapshot: Sequence::ZERO, company }
     }
 
     /// Runs until the queue is closed and empty.
     pub(super) fn run(mut self) -> Result<(), LedgerError> {
+        self.snapshot = snapshot::last(&*self.shared.ledger)?;
         loop {
             let taken = self.shared.queue.take(BATCH_COMMANDS_MAX, self.patience(), self.company);
             let (enough, began) = (taken.asks.len(), clock::monotonic());
@@ -84,9 +86,9 @@ impl Writer {
             if taken.is_closed {
                 return snapshot::save(&*self.shared.ledger, &self.state);
             }
-            if snapshot::is_due(self.records_since_snapshot, &self.state) {
+            if snapshot::is_due(self.snapshot, &self.state) {
                 snapshot::save(&*self.shared.ledger, &self.state)?;
-                self.records_since_snapshot = 0;
+                self.snapshot = self.state.head();
             }
         }
     }
@@ -129,7 +131,6 @@ impl Writer {
         }
         self.shared.ledger.append(&append)?;
         self.shared.publish(&closed.records);
-        self.records_since_snapshot += closed.records.len() as u64;
         Ok(closed)
     }
 
@@ -160,8 +161,8 @@ impl Writer {
             Answer::Ticket { ticket_id, is_replay } => {
                 let ticket = self.ticket(closed, ticket_id)?.expect("an answer's ticket exists");
                 let asker = self.asker(caller, &ticket);
-                // A cycle's tickets are looked up where the answer has one, which is seldom.
-                let find = |id| self.ticket(closed, id).ok().flatten();
+                let cycle = self.cycle(closed, &ticket)?;
+                let find = |id| cycle.iter().find(|ticket| ticket.id == id).cloned();
                 let answer = show::ticket_answer(&self.state, &asker, &ticket, is_replay, find);
                 Ok(Told::Ticket(Box::new(answer)))
             }
@@ -196,6 +197,13 @@ impl Writer {
             Some(ticket) => Ok(Some(ticket.clone())),
             None => projection::ticket::ended(&*self.shared.ledger, id),
         }
+    }
+
+    /// The tickets of the cycle that a rejected ticket would have closed.
+    fn cycle(&self, closed: &Closed, ticket: &Ticket) -> Result<Vec<Ticket>, LedgerError> {
+        let Phase::Ended { cycle, .. } = &ticket.phase else { return Ok(Vec::new()) };
+        let found = cycle.iter().map(|id| self.ticket(closed, *id));
+        found.filter_map(Result::transpose).collect()
     }
 
     /// The identity that asks. Only a ticket's owner gets an answer with a ticket.
