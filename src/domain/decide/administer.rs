@@ -41,6 +41,12 @@ fn change(context: &Context<'_>, command: &Command) -> Result<Option<Event>, Ref
         Command::DisableUser { user } => {
             context.require_server_admin()?;
             let is_disabled = context.require_user(user)?.is_disabled;
+            let mut admins = access.users().filter(|(name, _)| access.is_server_admin(name));
+            // Nobody could undo it.
+            if access.is_server_admin(user) && admins.all(|(name, _)| name == user) {
+                let rule = "the server's last administrator can't be disabled";
+                return Err(Refusal::Forbidden(rule));
+            }
             let event = Event::UserDisabled(UserChanged { user: user.clone() });
             Ok((!is_disabled).then_some(event))
         }

@@ -197,6 +197,11 @@ impl Access {
             }
             Command::DisableUser { user } => {
                 self.require_user(user)?;
+                let admins = self.users.iter().filter(|user| user.is_admin && !user.is_disabled);
+                let admins: Vec<&UserName> = admins.map(|user| &user.name).collect();
+                if admins == [user] {
+                    return Err(Refused::Forbidden);
+                }
                 let event = AccessEvent::UserDisabled { user: user.clone() };
                 Ok((!self.is_disabled(user)).then_some(event))
             }
