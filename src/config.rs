@@ -100,7 +100,7 @@ pub struct ServeOptions {
         env = "PEARING_LIVE_TICKETS_PER_IDENTITY",
         value_name = "COUNT",
         default_value_t = 10_000,
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+        value_parser = clap::value_parser!(u32).range(1..=100_000)
     )]
     pub live_tickets_per_identity: u32,
     /// Identities that may wait for one lock.
@@ -109,7 +109,7 @@ pub struct ServeOptions {
         env = "PEARING_PLACES_PER_LOCK",
         value_name = "COUNT",
         default_value_t = 10_000,
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+        value_parser = clap::value_parser!(u32).range(1..=100_000)
     )]
     pub places_per_lock: u32,
 }

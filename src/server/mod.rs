@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::clock::LedgerClock;
 use crate::config::ServeOptions;
@@ -121,32 +121,67 @@ fn run(
     if let Some(gap) = gap {
         tracing::warn!(?gap, "the ledger may have lost its last events: sequences jump");
     }
-    let ledger: Arc<dyn Ledger> = Arc::new(ledger);
-    let mut state = recover::replay(&*ledger)?;
-    let clock = LedgerClock::anchored_after(state.time());
-    recover::resume(&mut state, &*ledger, gap, clock.now())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(ServerError::io("starting the threads that serve"))?;
-    runtime.block_on(async {
-        // Only now: who can connect finds a server that can answer.
-        let listen = options.listen;
-        let socket = TcpListener::bind(listen).await;
-        let socket = socket.map_err(|error| ServerError::Listen { listen, error })?;
-        let bound = socket.local_addr().map_err(ServerError::io("asking for the address"))?;
-        let service_options = Options {
-            limits: options.limits(),
-            data: Some(PathBuf::from(data)),
-            reserve_bytes: options.disk_reserve_mib.saturating_mul(1 << 20),
-        };
-        let head = state.head();
-        let (service, running) = Service::start(ledger, state, clock, service_options)
-            .map_err(ServerError::io("starting the writer"))?;
-        tracing::info!(address = %bound, %head, "serving");
-        greet(&format!("http://{bound}")).map_err(ServerError::io("printing how to connect"))?;
-        until_drained(socket, service, running).await
-    })
+    let outcome = runtime.block_on(recover_and_serve(data, options, Arc::new(ledger), gap, greet));
+    // A long read must not hold up the exit; it has nobody left to answer.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn recover_and_serve(
+    data: &Path,
+    options: &ServeOptions,
+    ledger: Arc<dyn Ledger>,
+    gap: Option<Gap>,
+    greet: impl FnOnce(&str) -> io::Result<()>,
+) -> Result<(), ServerError> {
+    let signals = Signals::listen().map_err(ServerError::io("listening for signals"))?;
+    // Before anything is appended: a start that can't serve must use up nobody's grace. Who
+    // connects meanwhile waits for the answer.
+    let listen = options.listen;
+    let socket = TcpListener::bind(listen).await;
+    let socket = socket.map_err(|error| ServerError::Listen { listen, error })?;
+    let bound = socket.local_addr().map_err(ServerError::io("asking for the address"))?;
+    let mut state = recover::replay(&*ledger)?;
+    let clock = LedgerClock::anchored_after(state.time());
+    recover::resume(&mut state, &*ledger, gap, clock.now())?;
+    let service_options = Options {
+        limits: options.limits(),
+        data: Some(PathBuf::from(data)),
+        reserve_bytes: options.disk_reserve_mib.saturating_mul(1 << 20),
+    };
+    let head = state.head();
+    let (service, running) = Service::start(ledger, state, clock, service_options)
+        .map_err(ServerError::io("starting the writer"))?;
+    tracing::info!(address = %bound, %head, "serving");
+    greet(&format!("http://{bound}")).map_err(ServerError::io("printing how to connect"))?;
+    until_drained(socket, service, running, signals).await
+}
+
+/// The signals that drain the server.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn arrive(mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+        tracing::info!("draining");
+    }
 }
 
 /// Serves until a signal or a storage error. After a signal, what is in flight is answered.
@@ -154,26 +189,13 @@ async fn until_drained(
     socket: TcpListener,
     service: Service,
     running: Running,
+    signals: Signals,
 ) -> Result<(), ServerError> {
-    let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
-    let (mut terminate, mut interrupt) = match signals {
-        (Ok(terminate), Ok(interrupt)) => (terminate, interrupt),
-        (Err(error), _) | (_, Err(error)) => {
-            return Err(ServerError::io("listening for signals")(error));
-        }
-    };
-    let asked_to_stop = async {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        tracing::info!("draining");
-    };
     let mut ended = running.ended;
     let outcome = tokio::select! {
         // The storage failed: nothing more can be promised, so nothing more is said.
         outcome = &mut ended => outcome,
-        () = http::serve(socket, service.clone(), asked_to_stop) => {
+        () = http::serve(socket, service.clone(), signals.arrive()) => {
             service.stop();
             ended.await
         }

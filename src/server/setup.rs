@@ -67,7 +67,16 @@ pub(super) fn greet(data: &Path, url: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let tokens = fs::canonicalize(data)?.join(TOKENS_DIR);
     writeln!(out, "Pearing listens on {url}. Stop it with Ctrl-C.\n")?;
-    for user in DEV_AGENTS.into_iter().chain([DEV_ADMIN]) {
+    let has_token = |user: &&str| tokens.join(user).exists();
+    let users: Vec<&str> = DEV_AGENTS.into_iter().chain([DEV_ADMIN]).filter(has_token).collect();
+    if users.is_empty() {
+        writeln!(
+            out,
+            "The directory was there already, and not made by `pearing dev`: use its own"
+        )?;
+        writeln!(out, "users' tokens.")?;
+    }
+    for user in users {
         writeln!(out, "As {user}:")?;
         writeln!(out, "  export PEARING_URL={url}")?;
         writeln!(out, "  export PEARING_TOKEN=\"$(cat '{}')\"", tokens.join(user).display())?;
