@@ -111,7 +111,7 @@ fn why_not(lock: &LockKey, answer: &Answer) -> String {
 }
 
 /// The signals that ask a command to stop.
-struct Stop([(i32, Signal); 3]);
+struct Stop([(i32, Signal); 4]);
 
 impl Stop {
     fn listen() -> std::io::Result<Self> {
@@ -120,16 +120,18 @@ impl Stop {
             on(SignalKind::interrupt())?,
             on(SignalKind::terminate())?,
             on(SignalKind::hangup())?,
+            on(SignalKind::quit())?,
         ]))
     }
 
     /// The number of the next signal.
     async fn next(&mut self) -> i32 {
-        let [(int, on_int), (term, on_term), (hup, on_hup)] = &mut self.0;
+        let [(int, on_int), (term, on_term), (hup, on_hup), (quit, on_quit)] = &mut self.0;
         tokio::select! {
             _ = on_int.recv() => *int,
             _ = on_term.recv() => *term,
             _ = on_hup.recv() => *hup,
+            _ = on_quit.recv() => *quit,
         }
     }
 }

@@ -17,17 +17,11 @@ pub(super) async fn livez(_: Api, _: Call) -> Result<Response, Failure> {
     Ok(answer::bare(StatusCode::OK, JSON, &json!({ "status": "live" })))
 }
 
-/// `GET /readyz`: new work is taken on.
+/// `GET /readyz`: requests are to be sent here. They are while the disk is nearly full too: holders
+/// must be able to go on and to let go.
 pub(super) async fn readyz(api: Api, _: Call) -> Result<Response, Failure> {
-    let hindrance = if api.service.has_stopped() || api.service.is_draining() {
-        Some(ServiceError::Draining)
-    } else if api.service.is_disk_full() {
-        Some(ServiceError::DiskFull)
-    } else {
-        None
-    };
-    match hindrance {
-        Some(error) => Err(Failure::Service(error)),
-        None => Ok(answer::bare(StatusCode::OK, JSON, &json!({ "status": "ready" }))),
+    if api.service.has_stopped() || api.service.is_draining() {
+        return Err(Failure::Service(ServiceError::Draining));
     }
+    Ok(answer::bare(StatusCode::OK, JSON, &json!({ "status": "ready" })))
 }

@@ -5,6 +5,7 @@ mod setup;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -18,6 +19,9 @@ use crate::ledger::rocks::{OpenOptions, RocksLedger};
 use crate::ledger::{Ledger, LedgerError};
 use crate::service::recover::{self, Gap};
 use crate::service::{Options, Running, Service};
+
+/// How long an exit waits for reads that are under way.
+const READS_END: Duration = Duration::from_secs(5);
 
 /// Why the server, or a tool on its data directory, ended with an error.
 #[derive(Debug, thiserror::Error)]
@@ -127,7 +131,7 @@ fn run(
         .map_err(ServerError::io("starting the threads that serve"))?;
     let outcome = runtime.block_on(recover_and_serve(data, options, Arc::new(ledger), gap, greet));
     // A long read must not hold up the exit; it has nobody left to answer.
-    runtime.shutdown_background();
+    runtime.shutdown_timeout(READS_END);
     outcome
 }
 

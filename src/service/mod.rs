@@ -32,6 +32,7 @@ use crate::domain::ticket::TicketInput;
 use crate::domain::time::{LeaseSeconds, Time};
 use crate::domain::{Limits, State};
 use crate::ledger::{Ledger, LedgerError};
+use crate::projection::ticket::by_request;
 use crate::random;
 use crate::wire::token;
 use crate::wire::view::{LockView, TicketAnswer, TicketView};
@@ -253,7 +254,7 @@ impl Service {
             if self.is_draining() {
                 return Err(ServiceError::Draining);
             }
-            if self.0.disk.is_nearly_full() {
+            if self.0.disk.is_nearly_full() && self.is_new_work(caller, &command) {
                 return Err(ServiceError::DiskFull);
             }
         }
@@ -267,6 +268,34 @@ impl Service {
         match answer.await {
             Ok(told) => told.map_err(|refused| ServiceError::Refused(Box::new(refused))),
             Err(_) => Err(ServiceError::Stopped),
+        }
+    }
+
+    /// Whether a command takes something on. A retry reads what there is; ending holds and taking
+    /// access away must be possible while the disk is nearly full.
+    fn is_new_work(&self, caller: TokenId, command: &Command) -> bool {
+        match command {
+            Command::AcquireLock { input, .. } => {
+                let owner =
+                    self.read(|state| state.access().token(caller).map(|token| token.user.clone()));
+                let known = |owner| by_request(self.ledger(), &owner, input.request_uuid);
+                // Where the ledger can't be read, the writer will say so.
+                !owner.is_some_and(|owner| !matches!(known(owner), Ok(None)))
+            }
+            Command::CreateUser { .. }
+            | Command::EnableUser { .. }
+            | Command::IssueToken { .. }
+            | Command::CreateTeam { .. }
+            | Command::SetTeamMember { .. }
+            | Command::CreateRepo { .. }
+            | Command::GrantAccess { .. } => true,
+            Command::HeartbeatTicket { .. }
+            | Command::ReleaseTicket { .. }
+            | Command::BreakLock { .. }
+            | Command::DisableUser { .. }
+            | Command::RevokeToken { .. }
+            | Command::RemoveTeamMember { .. }
+            | Command::RevokeAccess { .. } => false,
         }
     }
 
@@ -294,11 +323,6 @@ impl Service {
     /// Whether the writer has ended: after [`stop`](Self::stop), or on a storage error.
     pub fn has_stopped(&self) -> bool {
         self.0.has_stopped.load(Ordering::Acquire)
-    }
-
-    /// Whether the disk has less free space than the reserve.
-    pub fn is_disk_full(&self) -> bool {
-        self.0.disk.is_nearly_full()
     }
 
     /// Ledger time now.

@@ -50,7 +50,8 @@ fn commands(binary: &str) -> BTreeSet<String> {
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let listed = listed.take_while(|line| !line.is_empty());
     let names = listed.filter_map(|line| line.strip_prefix("  ")).filter(|l| !l.starts_with(' '));
-    names.flat_map(words).filter(|name| name != "help").collect()
+    let first = |line: &str| line.split_whitespace().next().unwrap_or_default().to_owned();
+    names.map(first).filter(|name| name != "help").collect()
 }
 
 /// The long flags that a command's help lists.

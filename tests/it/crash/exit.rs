@@ -103,7 +103,7 @@ fn missing_data_is_refused_and_nothing_is_made() {
     let server = Server::stopped();
     let mut process = Process::start(pearing(["serve"]).args(server.place()));
     assert_eq!(process.exit_code(), Some(3), "{}", process.log());
-    assert!(process.log().contains("holds no whole ledger"), "{}", process.log());
+    assert!(process.log().contains("holds no ledger"), "{}", process.log());
     assert!(!server.data().exists());
     std::fs::create_dir(server.data()).expect("an empty directory");
     let mut process = Process::start(pearing(["serve"]).args(server.place()));
