@@ -6,10 +6,12 @@
 //! reading ends at once. A slow reader is asked for nothing and holds nothing but its cursor: it
 //! lags behind, and costs one batch of memory.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::{Sleep, sleep};
 use tokio_stream::Stream;
 
 use crate::domain::event::{Event, Record};
@@ -73,8 +75,8 @@ pub struct Source {
 
 /// The frames for one reader, until `judge` ends them, the ledger can't be read, or the writer is
 /// gone. `judge` is asked about each record right before it would be sent, and about none now and
-/// then; it judges by the published state. A `comment_every` is the pause after which a reader is
-/// told that the connection is alive.
+/// then; it judges by the published state. Whenever nothing was sent for `comment_every`, the reader
+/// is told that the connection is alive, whatever happens meanwhile that isn't for it.
 pub fn frames<J>(
     source: Source,
     start: Start,
@@ -86,61 +88,116 @@ where
 {
     let Source { ledger, mut head } = source;
     async_stream::stream! {
-        let mut is_first = matches!(start, Start::After(_));
-        let mut is_caught_up = false;
-        let mut skipped = 0;
-        let mut cursor = match start {
-            Start::After(sequence) => sequence,
-            Start::Now => *head.borrow_and_update(),
+        let mut place = Place {
+            cursor: match start {
+                Start::After(sequence) => sequence,
+                Start::Now => *head.borrow_and_update(),
+            },
+            skipped: 0,
+            is_first: matches!(start, Start::After(_)),
         };
+        let mut is_caught_up = false;
+        // Since the last frame. Begun anew where one is sent, and nowhere else: a busy ledger must
+        // not keep a reader from hearing anything.
+        let mut silence = Box::pin(sleep(comment_every));
         loop {
             // Marked as seen BEFORE the ledger is read: a later head wakes the wait below.
             let published = *head.borrow_and_update();
-            while cursor < published {
-                let Some(batch) = read(&*ledger, cursor, published) else { return };
+            while place.cursor < published {
+                let Some(batch) = read(&*ledger, place.cursor, published) else { return };
                 for (stored, record) in batch {
-                    if std::mem::take(&mut is_first)
-                        && let Some(last) = lost_from(cursor, &record)
-                    {
-                        yield Frame::Reset(last);
+                    if let Some(frame) = place.reset(&record) {
+                        silence.set(sleep(comment_every));
+                        yield frame;
                     }
                     // The state that is asked has this record in it, or a later one: the head
                     // that was read above is published together with its state.
-                    match judge(Some(&record)) {
-                        Verdict::Send => {
-                            let type_name = record.event.type_name();
-                            cursor = record.sequence;
-                            skipped = 0;
-                            yield Frame::Event { stored, type_name };
-                        }
-                        Verdict::Skip => {
-                            cursor = record.sequence;
-                            skipped += 1;
-                        }
-                        Verdict::End => return,
+                    let verdict = judge(Some(&record));
+                    if verdict == Verdict::End {
+                        return;
                     }
-                    if skipped >= CHECKPOINT_RECORDS {
-                        skipped = 0;
-                        yield Frame::Checkpoint(cursor);
+                    if let Some(frame) = place.pass(stored, &record, verdict) {
+                        silence.set(sleep(comment_every));
+                        yield frame;
                     }
                 }
                 // A long history that isn't for this reader must not hold up the others.
-                tokio::task::yield_now().await;
+                let others = tokio::task::yield_now();
+                if let Err(Silent) = unless_silent(&mut silence, others).await {
+                    silence.set(sleep(comment_every));
+                    yield Frame::Comment;
+                }
             }
             if judge(None) == Verdict::End {
                 return;
             }
             if !is_caught_up {
                 is_caught_up = true;
-                skipped = 0;
-                yield Frame::CaughtUp(cursor);
+                silence.set(sleep(comment_every));
+                yield place.caught_up();
             }
-            match tokio::time::timeout(comment_every, head.changed()).await {
+            match unless_silent(&mut silence, head.changed()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_writer_is_gone)) => return,
-                Err(_) => yield Frame::Comment,
+                Err(Silent) => {
+                    silence.set(sleep(comment_every));
+                    yield Frame::Comment;
+                }
             }
         }
+    }
+}
+
+/// How far a reader has come.
+struct Place {
+    /// The last sequence that was looked at.
+    cursor: Sequence,
+    /// How many records were looked at since the reader last learned where it is.
+    skipped: u64,
+    /// Whether the next record is the first after a cursor that the reader brought along.
+    is_first: bool,
+}
+
+impl Place {
+    /// What is to be said before a record, which may show that the reader's cursor lies in a gap.
+    fn reset(&mut self, record: &Record) -> Option<Frame> {
+        let is_first = std::mem::take(&mut self.is_first);
+        let last = if is_first { lost_from(self.cursor, record) } else { None };
+        last.map(Frame::Reset)
+    }
+
+    /// Goes past a record. Yields what is to be said about it.
+    fn pass(&mut self, stored: Stored, record: &Record, verdict: Verdict) -> Option<Frame> {
+        self.cursor = record.sequence;
+        self.skipped += 1;
+        let frame = match verdict {
+            Verdict::Send => Frame::Event { stored, type_name: record.event.type_name() },
+            Verdict::Skip if self.skipped >= CHECKPOINT_RECORDS => Frame::Checkpoint(self.cursor),
+            Verdict::Skip | Verdict::End => return None,
+        };
+        self.skipped = 0;
+        Some(frame)
+    }
+
+    fn caught_up(&mut self) -> Frame {
+        self.skipped = 0;
+        Frame::CaughtUp(self.cursor)
+    }
+}
+
+/// Nothing was sent for as long as a reader may be left without a sign.
+struct Silent;
+
+/// Waits for `event`, unless the silence has lasted too long. That comes first: else an event that
+/// is there each time would win each time.
+async fn unless_silent<T>(
+    silence: &mut Pin<Box<Sleep>>,
+    event: impl Future<Output = T>,
+) -> Result<T, Silent> {
+    tokio::select! {
+        biased;
+        () = silence => Err(Silent),
+        happened = event => Ok(happened),
     }
 }
 

@@ -164,3 +164,35 @@ async fn a_reader_who_may_not_read_on_gets_no_further_event() {
     }));
     assert_eq!(next(&mut feed, 5).await, ["1"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_who_gets_nothing_from_a_busy_ledger_hears_that_it_is_connected() {
+    let log = Log::new();
+    let mut feed = Box::pin(log.feed(Start::Now, |_| Verdict::Skip));
+    assert_eq!(next(&mut feed, 1).await, ["caught-up 0"]);
+    let writer = log.clone();
+    let busy = tokio::spawn(async move {
+        let mut second = tokio::time::interval(Duration::from_secs(1));
+        loop {
+            second.tick().await;
+            writer.append(1);
+        }
+    });
+    for _ in 0..3 {
+        let frame = tokio::time::timeout(COMMENT_EVERY, next(&mut feed, 1)).await;
+        assert_eq!(frame.expect("a comment comes in time"), ["comment"]);
+    }
+    busy.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_history_that_is_not_for_the_reader_is_no_silence() {
+    let log = Log::new();
+    log.append(2 * BATCH_RECORDS as u64);
+    let start = Start::After(Sequence::ZERO);
+    // No time is left from the first, so a comment is due after each batch.
+    let skip = |_: Option<&Record>| Verdict::Skip;
+    let mut feed = Box::pin(frames(log.source(), start, Duration::ZERO, skip));
+    let expected = ["comment".to_owned(), "comment".to_owned(), "caught-up 512".to_owned()];
+    assert_eq!(next(&mut feed, 3).await, expected);
+}
