@@ -87,19 +87,23 @@ where
     J: Fn(Option<&Record>) -> Verdict + Send,
 {
     let Source { ledger, mut head } = source;
+    // "Now" is when the reader asks, and is read this once: what happens from here on is sent,
+    // and sent after `caught-up`.
+    let (from, mut is_caught_up) = match start {
+        Start::After(sequence) => (sequence, false),
+        Start::Now => (*head.borrow_and_update(), true),
+    };
     async_stream::stream! {
-        let mut place = Place {
-            cursor: match start {
-                Start::After(sequence) => sequence,
-                Start::Now => *head.borrow_and_update(),
-            },
-            skipped: 0,
-            is_first: matches!(start, Start::After(_)),
-        };
-        let mut is_caught_up = false;
+        let mut place = Place { cursor: from, skipped: 0, is_first: !is_caught_up };
         // Since the last frame. Begun anew where one is sent, and nowhere else: a busy ledger must
         // not keep a reader from hearing anything.
         let mut silence = Box::pin(sleep(comment_every));
+        if is_caught_up {
+            if judge(None) == Verdict::End {
+                return;
+            }
+            yield place.caught_up();
+        }
         loop {
             // Marked as seen BEFORE the ledger is read: a later head wakes the wait below.
             let published = *head.borrow_and_update();

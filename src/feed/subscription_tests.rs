@@ -114,6 +114,16 @@ async fn a_reader_without_a_start_gets_what_happens_from_now_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn caught_up_comes_first_and_what_happens_after_the_asking_is_sent() {
+    let log = Log::new();
+    log.append(3);
+    let mut feed = Box::pin(log.feed(Start::Now, |_| Verdict::Send));
+    // After the head was read, and before the first frame is taken.
+    log.append(1);
+    assert_eq!(next(&mut feed, 3).await, ["caught-up 3", "4", "comment"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_not_published_is_not_sent() {
     let log = Log::new();
     log.append(2);
