@@ -232,12 +232,8 @@ fn read(
 /// The last sequence that still counts, if `first`, the first record after the reader's cursor,
 /// says that the cursor lies in a gap: then the reader saw events that are gone.
 fn lost_from(cursor: Sequence, first: &Record) -> Option<Sequence> {
-    match &first.event {
-        Event::LedgerRestored(restored) if restored.last_sequence < cursor => {
-            Some(restored.last_sequence)
-        }
-        _ => None,
-    }
+    let Event::LedgerRestored(restored) = &first.event else { return None };
+    (restored.last_sequence < cursor).then_some(restored.last_sequence)
 }
 
 #[cfg(test)]

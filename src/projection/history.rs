@@ -44,8 +44,7 @@ pub fn of_lock(
 ) -> Result<Vec<Stored>, LedgerError> {
     let prefix = keys::history_prefix_of_lock(lock);
     let rows = ledger.scan(Table::History, &prefix, &keys::history(lock, after), most)?;
-    let sequences = rows.iter().filter_map(|(key, _)| keys::history_sequence(key));
-    sequences.map(|sequence| record(ledger, sequence)).collect()
+    rows.iter().map(|(key, _)| record(ledger, sequence_of(key)?)).collect()
 }
 
 /// The sequences of all rows up to `last`, in order.
@@ -61,8 +60,9 @@ pub fn sequences(
     let (mut sequences, mut after) = (Vec::new(), Vec::new());
     loop {
         let page = ledger.scan(Table::History, &prefix, &after, ROWS_MAX)?;
-        let found = page.iter().filter_map(|(key, _)| keys::history_sequence(key));
-        sequences.extend(found.filter(|sequence| *sequence <= last));
+        for (key, _) in &page {
+            sequences.extend(Some(sequence_of(key)?).filter(|sequence| *sequence <= last));
+        }
         match page.into_iter().next_back() {
             Some((key, _)) => after = key,
             None => break,
@@ -76,12 +76,22 @@ pub fn sequences(
 /// The record with this sequence, which a row has named.
 ///
 /// # Errors
-/// If the ledger can't be read.
-///
-/// # Panics
-/// If there is none: rows and records are written by one append.
+/// If the ledger can't be read, or has no such record: rows and records are written by one append.
 pub fn record(ledger: &dyn Ledger, sequence: Sequence) -> Result<Stored, LedgerError> {
-    let before = Sequence(sequence.0.checked_sub(1).expect("sequences start at 1"));
+    let before = Sequence(sequence.0.saturating_sub(1));
     let record = ledger.records(before, 1)?.pop().filter(|found| found.sequence == sequence);
-    Ok(record.expect("a row of the history names a record"))
+    record.ok_or_else(|| LedgerError::Corrupt {
+        what: format!("the history names record {sequence}, which is not there"),
+    })
 }
+
+/// The sequence at the end of a row's key.
+fn sequence_of(key: &[u8]) -> Result<Sequence, LedgerError> {
+    keys::history_sequence(key).ok_or_else(|| LedgerError::Corrupt {
+        what: "a key of the history has no sequence".to_owned(),
+    })
+}
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;
