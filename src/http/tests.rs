@@ -142,6 +142,28 @@ async fn each_request_that_is_wrong_is_told_what_is_wrong() {
 }
 
 #[tokio::test]
+async fn a_feed_is_refused_under_the_name_that_was_given() {
+    const FEED: &str = "accept: text/event-stream\r\n";
+    let server = Server::start().await;
+    for (path, headers, expected) in [
+        ("/v1/events?limit=5", FEED, "422 invalid-argument limit"),
+        ("/v1/events?cursor=0", FEED, "422 invalid-argument cursor"),
+        ("/v1/events?after=1000", FEED, "422 invalid-argument after"),
+        ("/v1/events", "last-event-id: 1000\r\n", "422 invalid-argument Last-Event-ID"),
+        ("/v1/events?after=0", "last-event-id: 1000\r\n", "422 invalid-argument Last-Event-ID"),
+        ("/v1/events?cursor=1000", "", "422 invalid-argument cursor"),
+        ("/v1/events?cursor=0&limit=5", "", "200"),
+    ] {
+        let headers = format!("connection: close\r\n{headers}");
+        let answer = server.raw(server.request("GET", path, &headers, "").as_bytes()).await;
+        assert_eq!(outcome(&answer), expected, "{path} {headers}");
+    }
+    let resumed = format!("connection: close\r\nlast-event-id: 1000\r\n{FEED}");
+    let answer = server.raw(server.request("GET", "/v1/events", &resumed, "").as_bytes()).await;
+    assert_eq!(outcome(&answer), "422 invalid-argument Last-Event-ID");
+}
+
+#[tokio::test]
 async fn no_token_and_a_wrong_token_are_told_the_same() {
     let server = Server::start().await;
     let wrong = token::format(TokenId(uuid::Uuid::from_u128(1)), &[8; 32]);
