@@ -95,13 +95,14 @@ async fn page(api: &Api, query: &Query, reader: Reader, start: Start) -> Result<
 }
 
 fn feed(api: &Api, reader: Reader, start: Start) -> Result<Response, Failure> {
-    let permit = api.feeds.clone().try_acquire_owned().map_err(|_| Failure::FeedsExhausted)?;
+    let user = api.service.look(reader.token_id, |_, user| Ok(user.clone()))?;
+    let seat = api.feeds.enter(user)?;
     let ledger_id = ledger_id(api)?;
     let comment_every = COMMENT_EVERY.mul_f64(1.0 - 0.2 * chance());
     let mut frames = Box::pin(api.service.feed(reader, start, comment_every)?);
     let drained = api.clone();
     let body = async_stream::stream! {
-        let _permit = permit;
+        let _seat = seat;
         // Sent at once, and with it the headers: the reader knows that it is connected.
         yield Ok::<_, Infallible>(retry());
         loop {

@@ -14,6 +14,7 @@ mod body;
 mod call;
 mod events;
 mod failure;
+mod feeds;
 mod locks;
 mod operations;
 mod pacing;
@@ -25,24 +26,19 @@ mod tests;
 mod tickets;
 mod whoami;
 
-use std::sync::Arc;
-
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use crate::service::{Service, ServiceError};
 use failure::Failure;
+use feeds::Feeds;
 
 pub use server::serve;
-
-/// How many feeds may be open at once. Each costs a task and a batch of records while it reads.
-const FEEDS_MAX: usize = 10_000;
 
 /// What every handler works on.
 #[derive(Clone)]
 struct Api {
     service: Service,
-    /// One permit for each feed that may still be opened.
-    feeds: Arc<Semaphore>,
+    feeds: Feeds,
     /// True once the server drains: feeds and long polls end.
     draining: watch::Receiver<bool>,
 }
@@ -50,7 +46,7 @@ struct Api {
 impl Api {
     fn new(service: Service) -> Self {
         let draining = service.draining();
-        Self { service, feeds: Arc::new(Semaphore::new(FEEDS_MAX)), draining }
+        Self { service, feeds: Feeds::default(), draining }
     }
 
     /// Reads what may take long: a disk is asked, or a history folded. So on a thread that may
