@@ -82,10 +82,10 @@ pub fn fold(ledger: &dyn Ledger, rows: Rows<'_>, last: Sequence) -> Result<State
     sequences.extend(history::sequences(ledger, Rows::Ledger, last)?);
     sequences.sort_unstable();
     let mut state = State::default();
-    for sequence in sequences {
-        let record = history::record(ledger, sequence)?;
+    history::each_record(ledger, &sequences, |record| {
         state.apply(&decode(&record)?);
-    }
+        Ok(())
+    })?;
     Ok(state)
 }
 
