@@ -3,14 +3,16 @@
 //! Why no gap is possible: events are read from the ledger only, by rising sequence, and never
 //! from a message that could be missed. The head's channel says no more than "look again". A head
 //! that is published while the ledger is read leaves that channel changed, so the wait after the
-//! reading ends at once. A slow reader is asked for nothing and holds nothing but its cursor: it
+//! reading ends at once. Where a batch is read, by the feed itself or by a thread for it, changes
+//! nothing in this: it is the feed that asks for it, from its own cursor, up to a head that it has
+//! marked as seen, and that waits for it. A slow reader is asked for nothing and holds nothing but its cursor: it
 //! lags behind, and costs one batch of memory.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{Sleep, sleep};
 use tokio_stream::Stream;
 
@@ -20,6 +22,13 @@ use crate::ledger::{Ledger, Stored};
 
 /// How many records are read at once.
 const BATCH_RECORDS: usize = 256;
+
+/// How many records are read at once on the spot. Who is no further behind gets what was written
+/// just now, which is in memory.
+const AT_ONCE_RECORDS: u64 = 32;
+
+/// How many feeds of this process may be reading more than that at once; the others wait.
+static READINGS: Semaphore = Semaphore::const_new(4);
 
 /// After how many records that the reader doesn't get it is told how far it has come.
 const CHECKPOINT_RECORDS: u64 = 1000;
@@ -108,7 +117,17 @@ where
             // Marked as seen BEFORE the ledger is read: a later head wakes the wait below.
             let published = *head.borrow_and_update();
             while place.cursor < published {
-                let Some(batch) = read(&*ledger, place.cursor, published) else { return };
+                let mut reading = Box::pin(read(ledger.clone(), place.cursor, published));
+                let batch = loop {
+                    match unless_silent(&mut silence, &mut reading).await {
+                        Ok(batch) => break batch,
+                        Err(Silent) => {
+                            silence.set(sleep(comment_every));
+                            yield Frame::Comment;
+                        }
+                    }
+                };
+                let Some(batch) = batch else { return };
                 for (stored, record) in batch {
                     if let Some(frame) = place.reset(&record) {
                         silence.set(sleep(comment_every));
@@ -124,12 +143,6 @@ where
                         silence.set(sleep(comment_every));
                         yield frame;
                     }
-                }
-                // A long history that isn't for this reader must not hold up the others.
-                let others = tokio::task::yield_now();
-                if let Err(Silent) = unless_silent(&mut silence, others).await {
-                    silence.set(sleep(comment_every));
-                    yield Frame::Comment;
                 }
             }
             if judge(None) == Verdict::End {
@@ -207,13 +220,35 @@ async fn unless_silent<T>(
 
 /// The next records, none of them after `published`: what is durable but not yet published isn't
 /// to be seen. `None` if they can't be read: then the writer can't write either, and stops.
-fn read(
+///
+/// A few are read where the feed runs. More are read where they may block, and few such readings
+/// run at once: they must hold up neither requests nor the feeds that have caught up.
+async fn read(
+    ledger: Arc<dyn Ledger>,
+    after: Sequence,
+    published: Sequence,
+) -> Option<Vec<(Stored, Record)>> {
+    if published.0 - after.0 <= AT_ONCE_RECORDS {
+        return read_batch(&*ledger, after, published);
+    }
+    let permit = READINGS.acquire().await.expect("nobody closes it");
+    let reading = tokio::task::spawn_blocking(move || {
+        // Kept by the reading itself, which goes on when the reader has gone.
+        let _permit = permit;
+        read_batch(&*ledger, after, published)
+    });
+    // One that panicked has told so, and a runtime that ends takes its feeds along.
+    reading.await.ok().flatten()
+}
+
+fn read_batch(
     ledger: &dyn Ledger,
     after: Sequence,
     published: Sequence,
 ) -> Option<Vec<(Stored, Record)>> {
+    let behind = usize::try_from(published.0 - after.0).unwrap_or(BATCH_RECORDS);
     let batch = ledger
-        .records(after, BATCH_RECORDS)
+        .records(after, behind.min(BATCH_RECORDS))
         .inspect_err(|error| tracing::error!(%error, "a feed can't read the ledger"))
         .ok()?;
     assert!(!batch.is_empty(), "a published head is in the ledger");

@@ -1,6 +1,7 @@
 //! No gap, no repeat, and each control frame where it belongs.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, mpsc};
+use std::thread::ThreadId;
 
 use tokio_stream::StreamExt as _;
 
@@ -9,7 +10,7 @@ use crate::domain::event::{LedgerRestored, TeamCreated};
 use crate::domain::name::Actor;
 use crate::domain::time::Time;
 use crate::ledger::memory::MemoryLedger;
-use crate::ledger::{Append, Hash};
+use crate::ledger::{Append, Hash, Head, LedgerError, Pair, Table};
 
 const COMMENT_EVERY: Duration = Duration::from_secs(15);
 
@@ -195,14 +196,63 @@ async fn a_reader_who_gets_nothing_from_a_busy_ledger_hears_that_it_is_connected
     busy.abort();
 }
 
+/// A ledger that is read only by other threads than the one that made it, and when it is let.
+struct Gated {
+    ledger: Arc<MemoryLedger>,
+    made_by: ThreadId,
+    gate: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Ledger for Gated {
+    fn head(&self) -> Head {
+        self.ledger.head()
+    }
+
+    fn append(&self, append: &Append) -> Result<(), LedgerError> {
+        self.ledger.append(append)
+    }
+
+    fn records(&self, after: Sequence, most: usize) -> Result<Vec<Stored>, LedgerError> {
+        if std::thread::current().id() == self.made_by {
+            return Err(LedgerError::Stopped);
+        }
+        let gate = self.gate.lock().expect("no reading panics");
+        gate.recv().map_err(|_closed| LedgerError::Stopped)?;
+        self.ledger.records(after, most)
+    }
+
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, LedgerError> {
+        self.ledger.get(table, key)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        after: &[u8],
+        most: usize,
+    ) -> Result<Vec<Pair>, LedgerError> {
+        self.ledger.scan(table, prefix, after, most)
+    }
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_long_history_that_is_not_for_the_reader_is_no_silence() {
+async fn a_long_history_is_read_by_other_threads_and_is_no_silence_meanwhile() {
     let log = Log::new();
     log.append(2 * BATCH_RECORDS as u64);
+    let (open, gate) = mpsc::channel();
+    let made_by = std::thread::current().id();
+    let ledger = Gated { ledger: log.ledger.clone(), made_by, gate: Mutex::new(gate) };
+    let source = Source { ledger: Arc::new(ledger), head: log.head.subscribe() };
     let start = Start::After(Sequence::ZERO);
-    // No time is left from the first, so a comment is due after each batch.
-    let skip = |_: Option<&Record>| Verdict::Skip;
-    let mut feed = Box::pin(frames(log.source(), start, Duration::ZERO, skip));
-    let expected = ["comment".to_owned(), "comment".to_owned(), "caught-up 512".to_owned()];
-    assert_eq!(next(&mut feed, 3).await, expected);
+    let mut feed = Box::pin(frames(source, start, COMMENT_EVERY, |_| Verdict::Skip));
+    for _ in 0..2 {
+        // The reading stands still, and time goes by.
+        let (frame, ()) = tokio::join!(next(&mut feed, 1), tokio::time::advance(COMMENT_EVERY));
+        assert_eq!(frame, ["comment"]);
+    }
+    for _ in 0..2 {
+        open.send(()).expect("the feed reads");
+    }
+    assert_eq!(next(&mut feed, 1).await, ["caught-up 512"]);
 }
