@@ -98,69 +98,53 @@ where
     let Source { ledger, mut head } = source;
     // "Now" is when the reader asks, and is read this once: what happens from here on is sent,
     // and sent after `caught-up`.
-    let (from, mut is_caught_up) = match start {
-        Start::After(sequence) => (sequence, false),
-        Start::Now => (*head.borrow_and_update(), true),
+    let mut published = *head.borrow_and_update();
+    let (cursor, is_first) = match start {
+        Start::After(sequence) => (sequence, true),
+        Start::Now => (published, false),
     };
     async_stream::stream! {
-        let mut place = Place { cursor: from, skipped: 0, is_first: !is_caught_up };
-        // Since the last frame. Begun anew where one is sent, and nowhere else: a busy ledger must
-        // not keep a reader from hearing anything.
-        let mut silence = Box::pin(sleep(comment_every));
-        if is_caught_up {
-            if judge(None) == Verdict::End {
-                return;
-            }
-            yield place.caught_up();
-        }
+        let mut place = Place { cursor, skipped: 0, is_first };
+        let mut silence = Silence::new(comment_every);
+        let mut is_caught_up = false;
         loop {
-            // Marked as seen BEFORE the ledger is read: a later head wakes the wait below.
-            let published = *head.borrow_and_update();
             while place.cursor < published {
                 let mut reading = Box::pin(read(ledger.clone(), place.cursor, published));
                 let batch = loop {
-                    match unless_silent(&mut silence, &mut reading).await {
+                    match silence.or(&mut reading).await {
                         Ok(batch) => break batch,
-                        Err(Silent) => {
-                            silence.set(sleep(comment_every));
-                            yield Frame::Comment;
-                        }
+                        Err(TooLong) => yield silence.before(Frame::Comment),
                     }
                 };
                 let Some(batch) = batch else { return };
                 for (stored, record) in batch {
                     if let Some(frame) = place.reset(&record) {
-                        silence.set(sleep(comment_every));
-                        yield frame;
+                        yield silence.before(frame);
                     }
                     // The state that is asked has this record in it, or a later one: the head
-                    // that was read above is published together with its state.
+                    // that was read below is published together with its state.
                     let verdict = judge(Some(&record));
                     if verdict == Verdict::End {
                         return;
                     }
                     if let Some(frame) = place.pass(stored, &record, verdict) {
-                        silence.set(sleep(comment_every));
-                        yield frame;
+                        yield silence.before(frame);
                     }
                 }
             }
             if judge(None) == Verdict::End {
                 return;
             }
-            if !is_caught_up {
-                is_caught_up = true;
-                silence.set(sleep(comment_every));
-                yield place.caught_up();
+            if !std::mem::replace(&mut is_caught_up, true) {
+                yield silence.before(place.caught_up());
             }
-            match unless_silent(&mut silence, head.changed()).await {
+            match silence.or(head.changed()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_writer_is_gone)) => return,
-                Err(Silent) => {
-                    silence.set(sleep(comment_every));
-                    yield Frame::Comment;
-                }
+                Err(TooLong) => yield silence.before(Frame::Comment),
             }
+            // Marked as seen BEFORE the ledger is read: a later head ends the next wait.
+            published = *head.borrow_and_update();
         }
     }
 }
@@ -202,19 +186,35 @@ impl Place {
     }
 }
 
-/// Nothing was sent for as long as a reader may be left without a sign.
-struct Silent;
+/// The time since the last frame. It begins anew where a frame is sent, and nowhere else: a busy
+/// ledger must not keep a reader from hearing anything.
+struct Silence {
+    longest: Duration,
+    end: Pin<Box<Sleep>>,
+}
 
-/// Waits for `event`, unless the silence has lasted too long. That comes first: else an event that
-/// is there each time would win each time.
-async fn unless_silent<T>(
-    silence: &mut Pin<Box<Sleep>>,
-    event: impl Future<Output = T>,
-) -> Result<T, Silent> {
-    tokio::select! {
-        biased;
-        () = silence => Err(Silent),
-        happened = event => Ok(happened),
+/// Nothing was sent for as long as a reader may be left without a sign.
+struct TooLong;
+
+impl Silence {
+    fn new(longest: Duration) -> Self {
+        Self { longest, end: Box::pin(sleep(longest)) }
+    }
+
+    /// Begins anew with a frame, which is sent now.
+    fn before(&mut self, frame: Frame) -> Frame {
+        self.end.set(sleep(self.longest));
+        frame
+    }
+
+    /// Waits for an event, unless the silence lasts too long. That comes first: else an event that
+    /// is there each time would win each time.
+    async fn or<T>(&mut self, event: impl Future<Output = T>) -> Result<T, TooLong> {
+        tokio::select! {
+            biased;
+            () = &mut self.end => Err(TooLong),
+            happened = event => Ok(happened),
+        }
     }
 }
 
