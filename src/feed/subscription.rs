@@ -3,13 +3,17 @@
 //! Why no gap is possible: events are read from the ledger only, by rising sequence, and never
 //! from a message that could be missed. The head's channel says no more than "look again". A head
 //! that is published while the ledger is read leaves that channel changed, so the wait after the
-//! reading ends at once. A slow reader is asked for nothing and holds nothing but its cursor: it
+//! reading ends at once. Where a batch is read, by the feed itself or by a thread for it, changes
+//! nothing in this: it is the feed that asks for it, from its own cursor, up to a head that it has
+//! marked as seen, and that waits for it. A slow reader is asked for nothing and holds nothing but its cursor: it
 //! lags behind, and costs one batch of memory.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{Sleep, sleep};
 use tokio_stream::Stream;
 
 use crate::domain::event::{Event, Record};
@@ -18,6 +22,13 @@ use crate::ledger::{Ledger, Stored};
 
 /// How many records are read at once.
 const BATCH_RECORDS: usize = 256;
+
+/// How many records are read at once on the spot. Who is no further behind gets what was written
+/// just now, which is in memory.
+const AT_ONCE_RECORDS: u64 = 32;
+
+/// How many feeds of this process may be reading more than that at once; the others wait.
+static READINGS: Semaphore = Semaphore::const_new(4);
 
 /// After how many records that the reader doesn't get it is told how far it has come.
 const CHECKPOINT_RECORDS: u64 = 1000;
@@ -73,8 +84,8 @@ pub struct Source {
 
 /// The frames for one reader, until `judge` ends them, the ledger can't be read, or the writer is
 /// gone. `judge` is asked about each record right before it would be sent, and about none now and
-/// then; it judges by the published state. A `comment_every` is the pause after which a reader is
-/// told that the connection is alive.
+/// then; it judges by the published state. Whenever nothing was sent for `comment_every`, the reader
+/// is told that the connection is alive, whatever happens meanwhile that isn't for it.
 pub fn frames<J>(
     source: Source,
     start: Start,
@@ -85,74 +96,159 @@ where
     J: Fn(Option<&Record>) -> Verdict + Send,
 {
     let Source { ledger, mut head } = source;
+    // "Now" is when the reader asks, and is read this once: what happens from here on is sent,
+    // and sent after `caught-up`.
+    let mut published = *head.borrow_and_update();
+    let (cursor, is_first) = match start {
+        Start::After(sequence) => (sequence, true),
+        Start::Now => (published, false),
+    };
     async_stream::stream! {
-        let mut is_first = matches!(start, Start::After(_));
+        let mut place = Place { cursor, skipped: 0, is_first };
+        let mut silence = Silence::new(comment_every);
         let mut is_caught_up = false;
-        let mut skipped = 0;
-        let mut cursor = match start {
-            Start::After(sequence) => sequence,
-            Start::Now => *head.borrow_and_update(),
-        };
         loop {
-            // Marked as seen BEFORE the ledger is read: a later head wakes the wait below.
-            let published = *head.borrow_and_update();
-            while cursor < published {
-                let Some(batch) = read(&*ledger, cursor, published) else { return };
+            while place.cursor < published {
+                let mut reading = Box::pin(read(ledger.clone(), place.cursor, published));
+                let batch = loop {
+                    match silence.or(&mut reading).await {
+                        Ok(batch) => break batch,
+                        Err(TooLong) => yield silence.before(Frame::Comment),
+                    }
+                };
+                let Some(batch) = batch else { return };
                 for (stored, record) in batch {
-                    if std::mem::take(&mut is_first)
-                        && let Some(last) = lost_from(cursor, &record)
-                    {
-                        yield Frame::Reset(last);
+                    if let Some(frame) = place.reset(&record) {
+                        yield silence.before(frame);
                     }
                     // The state that is asked has this record in it, or a later one: the head
-                    // that was read above is published together with its state.
-                    match judge(Some(&record)) {
-                        Verdict::Send => {
-                            let type_name = record.event.type_name();
-                            cursor = record.sequence;
-                            skipped = 0;
-                            yield Frame::Event { stored, type_name };
-                        }
-                        Verdict::Skip => {
-                            cursor = record.sequence;
-                            skipped += 1;
-                        }
-                        Verdict::End => return,
+                    // that was read below is published together with its state.
+                    let verdict = judge(Some(&record));
+                    if verdict == Verdict::End {
+                        return;
                     }
-                    if skipped >= CHECKPOINT_RECORDS {
-                        skipped = 0;
-                        yield Frame::Checkpoint(cursor);
+                    if let Some(frame) = place.pass(stored, &record, verdict) {
+                        yield silence.before(frame);
                     }
                 }
-                // A long history that isn't for this reader must not hold up the others.
-                tokio::task::yield_now().await;
             }
             if judge(None) == Verdict::End {
                 return;
             }
-            if !is_caught_up {
-                is_caught_up = true;
-                skipped = 0;
-                yield Frame::CaughtUp(cursor);
+            if !std::mem::replace(&mut is_caught_up, true) {
+                yield silence.before(place.caught_up());
             }
-            match tokio::time::timeout(comment_every, head.changed()).await {
+            match silence.or(head.changed()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_writer_is_gone)) => return,
-                Err(_) => yield Frame::Comment,
+                Err(TooLong) => yield silence.before(Frame::Comment),
             }
+            // Marked as seen BEFORE the ledger is read: a later head ends the next wait.
+            published = *head.borrow_and_update();
+        }
+    }
+}
+
+/// How far a reader has come.
+struct Place {
+    /// The last sequence that was looked at.
+    cursor: Sequence,
+    /// How many records were looked at since the reader last learned where it is.
+    skipped: u64,
+    /// Whether the next record is the first after a cursor that the reader brought along.
+    is_first: bool,
+}
+
+impl Place {
+    /// What is to be said before a record, which may show that the reader's cursor lies in a gap.
+    fn reset(&mut self, record: &Record) -> Option<Frame> {
+        let is_first = std::mem::take(&mut self.is_first);
+        let last = if is_first { lost_from(self.cursor, record) } else { None };
+        last.map(Frame::Reset)
+    }
+
+    /// Goes past a record. Yields what is to be said about it.
+    fn pass(&mut self, stored: Stored, record: &Record, verdict: Verdict) -> Option<Frame> {
+        self.cursor = record.sequence;
+        self.skipped += 1;
+        let frame = match verdict {
+            Verdict::Send => Frame::Event { stored, type_name: record.event.type_name() },
+            Verdict::Skip if self.skipped >= CHECKPOINT_RECORDS => Frame::Checkpoint(self.cursor),
+            Verdict::Skip | Verdict::End => return None,
+        };
+        self.skipped = 0;
+        Some(frame)
+    }
+
+    fn caught_up(&mut self) -> Frame {
+        self.skipped = 0;
+        Frame::CaughtUp(self.cursor)
+    }
+}
+
+/// The time since the last frame. It begins anew where a frame is sent, and nowhere else: a busy
+/// ledger must not keep a reader from hearing anything.
+struct Silence {
+    longest: Duration,
+    end: Pin<Box<Sleep>>,
+}
+
+/// Nothing was sent for as long as a reader may be left without a sign.
+struct TooLong;
+
+impl Silence {
+    fn new(longest: Duration) -> Self {
+        Self { longest, end: Box::pin(sleep(longest)) }
+    }
+
+    /// Begins anew with a frame, which is sent now.
+    fn before(&mut self, frame: Frame) -> Frame {
+        self.end.set(sleep(self.longest));
+        frame
+    }
+
+    /// Waits for an event, unless the silence lasts too long. That comes first: else an event that
+    /// is there each time would win each time.
+    async fn or<T>(&mut self, event: impl Future<Output = T>) -> Result<T, TooLong> {
+        tokio::select! {
+            biased;
+            () = &mut self.end => Err(TooLong),
+            happened = event => Ok(happened),
         }
     }
 }
 
 /// The next records, none of them after `published`: what is durable but not yet published isn't
 /// to be seen. `None` if they can't be read: then the writer can't write either, and stops.
-fn read(
+///
+/// A few are read where the feed runs. More are read where they may block, and few such readings
+/// run at once: they must hold up neither requests nor the feeds that have caught up.
+async fn read(
+    ledger: Arc<dyn Ledger>,
+    after: Sequence,
+    published: Sequence,
+) -> Option<Vec<(Stored, Record)>> {
+    if published.0 - after.0 <= AT_ONCE_RECORDS {
+        return read_batch(&*ledger, after, published);
+    }
+    let permit = READINGS.acquire().await.expect("nobody closes it");
+    let reading = tokio::task::spawn_blocking(move || {
+        // Kept by the reading itself, which goes on when the reader has gone.
+        let _permit = permit;
+        read_batch(&*ledger, after, published)
+    });
+    // One that panicked has told so, and a runtime that ends takes its feeds along.
+    reading.await.ok().flatten()
+}
+
+fn read_batch(
     ledger: &dyn Ledger,
     after: Sequence,
     published: Sequence,
 ) -> Option<Vec<(Stored, Record)>> {
+    let behind = usize::try_from(published.0 - after.0).unwrap_or(BATCH_RECORDS);
     let batch = ledger
-        .records(after, BATCH_RECORDS)
+        .records(after, behind.min(BATCH_RECORDS))
         .inspect_err(|error| tracing::error!(%error, "a feed can't read the ledger"))
         .ok()?;
     assert!(!batch.is_empty(), "a published head is in the ledger");
@@ -171,12 +267,8 @@ fn read(
 /// The last sequence that still counts, if `first`, the first record after the reader's cursor,
 /// says that the cursor lies in a gap: then the reader saw events that are gone.
 fn lost_from(cursor: Sequence, first: &Record) -> Option<Sequence> {
-    match &first.event {
-        Event::LedgerRestored(restored) if restored.last_sequence < cursor => {
-            Some(restored.last_sequence)
-        }
-        _ => None,
-    }
+    let Event::LedgerRestored(restored) = &first.event else { return None };
+    (restored.last_sequence < cursor).then_some(restored.last_sequence)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! No gap, no repeat, and each control frame where it belongs.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, mpsc};
+use std::thread::ThreadId;
 
 use tokio_stream::StreamExt as _;
 
@@ -9,7 +10,7 @@ use crate::domain::event::{LedgerRestored, TeamCreated};
 use crate::domain::name::Actor;
 use crate::domain::time::Time;
 use crate::ledger::memory::MemoryLedger;
-use crate::ledger::{Append, Hash};
+use crate::ledger::{Append, Hash, Head, LedgerError, Pair, Table};
 
 const COMMENT_EVERY: Duration = Duration::from_secs(15);
 
@@ -114,6 +115,16 @@ async fn a_reader_without_a_start_gets_what_happens_from_now_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn caught_up_comes_first_and_what_happens_after_the_asking_is_sent() {
+    let log = Log::new();
+    log.append(3);
+    let mut feed = Box::pin(log.feed(Start::Now, |_| Verdict::Send));
+    // After the head was read, and before the first frame is taken.
+    log.append(1);
+    assert_eq!(next(&mut feed, 3).await, ["caught-up 3", "4", "comment"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_not_published_is_not_sent() {
     let log = Log::new();
     log.append(2);
@@ -163,4 +174,85 @@ async fn a_reader_who_may_not_read_on_gets_no_further_event() {
         _ => Verdict::End,
     }));
     assert_eq!(next(&mut feed, 5).await, ["1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_who_gets_nothing_from_a_busy_ledger_hears_that_it_is_connected() {
+    let log = Log::new();
+    let mut feed = Box::pin(log.feed(Start::Now, |_| Verdict::Skip));
+    assert_eq!(next(&mut feed, 1).await, ["caught-up 0"]);
+    let writer = log.clone();
+    let busy = tokio::spawn(async move {
+        let mut second = tokio::time::interval(Duration::from_secs(1));
+        loop {
+            second.tick().await;
+            writer.append(1);
+        }
+    });
+    for _ in 0..3 {
+        let frame = tokio::time::timeout(COMMENT_EVERY, next(&mut feed, 1)).await;
+        assert_eq!(frame.expect("a comment comes in time"), ["comment"]);
+    }
+    busy.abort();
+}
+
+/// A ledger that is read only by other threads than the one that made it, and when it is let.
+struct Gated {
+    ledger: Arc<MemoryLedger>,
+    made_by: ThreadId,
+    gate: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Ledger for Gated {
+    fn head(&self) -> Head {
+        self.ledger.head()
+    }
+
+    fn append(&self, append: &Append) -> Result<(), LedgerError> {
+        self.ledger.append(append)
+    }
+
+    fn records(&self, after: Sequence, most: usize) -> Result<Vec<Stored>, LedgerError> {
+        if std::thread::current().id() == self.made_by {
+            return Err(LedgerError::Stopped);
+        }
+        let gate = self.gate.lock().expect("no reading panics");
+        gate.recv().map_err(|_closed| LedgerError::Stopped)?;
+        self.ledger.records(after, most)
+    }
+
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, LedgerError> {
+        self.ledger.get(table, key)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        after: &[u8],
+        most: usize,
+    ) -> Result<Vec<Pair>, LedgerError> {
+        self.ledger.scan(table, prefix, after, most)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_history_is_read_by_other_threads_and_is_no_silence_meanwhile() {
+    let log = Log::new();
+    log.append(2 * BATCH_RECORDS as u64);
+    let (open, gate) = mpsc::channel();
+    let made_by = std::thread::current().id();
+    let ledger = Gated { ledger: log.ledger.clone(), made_by, gate: Mutex::new(gate) };
+    let source = Source { ledger: Arc::new(ledger), head: log.head.subscribe() };
+    let start = Start::After(Sequence::ZERO);
+    let mut feed = Box::pin(frames(source, start, COMMENT_EVERY, |_| Verdict::Skip));
+    for _ in 0..2 {
+        // The reading stands still, and time goes by.
+        let (frame, ()) = tokio::join!(next(&mut feed, 1), tokio::time::advance(COMMENT_EVERY));
+        assert_eq!(frame, ["comment"]);
+    }
+    for _ in 0..2 {
+        open.send(()).expect("the feed reads");
+    }
+    assert_eq!(next(&mut feed, 1).await, ["caught-up 512"]);
 }

@@ -54,8 +54,10 @@ impl Field {
 
 /// Reads the body: at most [`BODY_BYTES_MAX`], within [`BODY_DEADLINE`].
 pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Failure> {
-    // A length that is announced is judged before anything is read. Who asks whether to send the
-    // body at all (`Expect`) is told before it does.
+    // A length that is announced is judged before anything is read if it is beyond what would be
+    // dropped, or if the sender asks whether to send the body at all (`Expect`). A body that is
+    // too large, but not by that much, is taken off the wire first, so that its sender can read
+    // the answer.
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok());
     let announced: usize = announced.and_then(|length| length.parse().ok()).unwrap_or(0);
     let is_too_large = announced > BODY_BYTES_MAX;

@@ -18,6 +18,7 @@ use super::failure::Failure;
 use super::query::{PAGE, Query, SCOPE, SEQUENCE_RULE, sequence};
 use crate::domain::id::{LedgerId, Sequence};
 use crate::domain::name::{Actor, LockName};
+use crate::domain::refusal::Refusal;
 use crate::feed::filter::{Filter, Reader, TypeGlob};
 use crate::feed::subscription::{Frame, Start};
 use crate::ledger::Stored;
@@ -43,11 +44,17 @@ pub(super) async fn get(api: Api, call: Call) -> Result<Response, Failure> {
     let wants_feed = call.header("accept").is_some_and(|accept| {
         accept.split(',').any(|media| media.trim_start().starts_with("text/event-stream"))
     });
-    let known: [&[&str]; 3] = [&SCOPE, &["lock", "type", "exclude_type", "actor"], &PAGE];
-    let query = call.query(&known)?;
+    // A feed has no pages.
+    let places: &[&str] = if wants_feed { &["after"] } else { &PAGE };
+    let query = call.query(&[&SCOPE, &["lock", "type", "exclude_type", "actor"], places])?;
     let reader = Reader { token_id: call.token_id(), filter: filter(&query)? };
-    let start = start(&call, &query)?;
-    if wants_feed { feed(&api, reader, start) } else { page(&api, &query, reader, start).await }
+    let (start, name) = start(&call, &query)?;
+    let answer = if wants_feed {
+        feed(&api, reader, start)
+    } else {
+        page(&api, &query, reader, start).await
+    };
+    answer.map_err(|failure| blamed_on(name, failure))
 }
 
 /// A page of events as CloudEvents.
@@ -62,6 +69,22 @@ pub(super) fn event_list(api: &Api, page: Page<Stored, Sequence>) -> Result<Resp
     Ok(answer::json(StatusCode::OK, page.sequence, &list))
 }
 
+/// The failure, in which a start that was refused has the name that the caller gave it by: the
+/// service knows it as `after`.
+fn blamed_on(name: &'static str, failure: Failure) -> Failure {
+    match failure {
+        Failure::Service(ServiceError::Refused(mut refused)) => {
+            if let Refusal::InvalidArgument { field, .. } = &mut refused.refusal
+                && *field == "after"
+            {
+                *field = name;
+            }
+            ServiceError::Refused(refused).into()
+        }
+        other => other,
+    }
+}
+
 async fn page(api: &Api, query: &Query, reader: Reader, start: Start) -> Result<Response, Failure> {
     let (from, most) = (query.sequence_cursor()?, query.limit()?);
     let after = match start {
@@ -72,13 +95,14 @@ async fn page(api: &Api, query: &Query, reader: Reader, start: Start) -> Result<
 }
 
 fn feed(api: &Api, reader: Reader, start: Start) -> Result<Response, Failure> {
-    let permit = api.feeds.clone().try_acquire_owned().map_err(|_| Failure::FeedsExhausted)?;
+    let user = api.service.look(reader.token_id, |_, user| Ok(user.clone()))?;
+    let seat = api.feeds.enter(user)?;
     let ledger_id = ledger_id(api)?;
     let comment_every = COMMENT_EVERY.mul_f64(1.0 - 0.2 * chance());
     let mut frames = Box::pin(api.service.feed(reader, start, comment_every)?);
     let drained = api.clone();
     let body = async_stream::stream! {
-        let _permit = permit;
+        let _seat = seat;
         // Sent at once, and with it the headers: the reader knows that it is connected.
         yield Ok::<_, Infallible>(retry());
         loop {
@@ -168,16 +192,17 @@ fn globs(query: &Query, name: &'static str) -> Result<Vec<TypeGlob>, Failure> {
     parts.map(|part| part.parse().map_err(|rule: &str| Failure::invalid(name, rule))).collect()
 }
 
-/// Where a reader goes on. The header is what an `EventSource` sends by itself when it comes back
-/// with the URL that it began with, so it is the newer of the two.
-fn start(call: &Call, query: &Query) -> Result<Start, Failure> {
+/// Where a reader goes on, and by which name it says so. The header is what an `EventSource` sends
+/// by itself when it comes back with the URL that it began with, so it is the newer of the two.
+fn start(call: &Call, query: &Query) -> Result<(Start, &'static str), Failure> {
     let resumed = call.header("last-event-id").map(|text| (text, "Last-Event-ID"));
     let Some((text, name)) = resumed.or_else(|| query.text("after").map(|text| (text, "after")))
     else {
-        return Ok(Start::Now);
+        // A page may still begin at a cursor.
+        return Ok((Start::Now, "cursor"));
     };
     let sequence = sequence(text).ok_or_else(|| Failure::invalid(name, SEQUENCE_RULE))?;
-    Ok(Start::After(sequence))
+    Ok((Start::After(sequence), name))
 }
 
 #[cfg(test)]

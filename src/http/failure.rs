@@ -6,6 +6,7 @@ use axum::response::Response;
 
 use super::answer;
 use super::body::BODY_BYTES_MAX;
+use super::feeds::FEEDS_PER_IDENTITY_MAX;
 use crate::domain::time::Time;
 use crate::service::{Refused, ServiceError};
 use crate::wire::problem::{Code, Problem};
@@ -33,6 +34,8 @@ pub(super) enum Failure {
     NoSuchMethod,
     /// Too many feeds are open.
     FeedsExhausted,
+    /// Too many feeds of the one who asks are open.
+    OwnFeedsExhausted,
     /// The service refused, or couldn't.
     Service(ServiceError),
 }
@@ -78,6 +81,10 @@ impl Failure {
                 Problem::new(Code::DiskFull, "the disk is nearly full: no new work is taken on")
             }
             Self::FeedsExhausted => Problem::new(Code::Busy, "too many feeds are open"),
+            Self::OwnFeedsExhausted => {
+                let most = format!("at most {FEEDS_PER_IDENTITY_MAX} open feeds of one identity");
+                Problem::new(Code::LimitReached, most)
+            }
             Self::Unauthenticated => return unauthenticated(),
             Self::Malformed(what) => Problem::new(Code::Malformed, what.as_str()),
             Self::TooLarge => {
@@ -156,6 +163,7 @@ impl std::fmt::Display for Failure {
             Self::NoSuchPath => f.write_str("not-found: path"),
             Self::NoSuchMethod => f.write_str("malformed: method"),
             Self::FeedsExhausted => f.write_str("busy: feeds"),
+            Self::OwnFeedsExhausted => f.write_str("limit-reached: feeds"),
             Self::Service(error) => write!(f, "{error:?}"),
         }
     }

@@ -40,7 +40,10 @@ pub(super) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
     let caller = call.token_id();
     let locks =
         move |service: &Service| service.locks(caller, &scope, moment, after.as_deref(), most);
-    let shown = api.read(locks).await?;
+    let shown = match moment {
+        None => api.read(locks).await?,
+        Some(_) => api.read_past(locks).await?,
+    };
     let list = List {
         items: shown.what.items.iter().map(|view| Lock::new(view, shown.time)).collect(),
         next: shown.what.next,
@@ -56,7 +59,7 @@ pub(super) async fn get(api: Api, call: Call) -> Result<Response, Failure> {
     let caller = call.token_id();
     let shown = match moment {
         None => api.service.lock(caller, &lock, None)?,
-        Some(_) => api.read(move |service| service.lock(caller, &lock, moment)).await?,
+        Some(_) => api.read_past(move |service| service.lock(caller, &lock, moment)).await?,
     };
     Ok(answer::json(StatusCode::OK, shown.sequence, &Lock::new(&shown.what, shown.time)))
 }

@@ -14,6 +14,7 @@ mod body;
 mod call;
 mod events;
 mod failure;
+mod feeds;
 mod locks;
 mod operations;
 mod pacing;
@@ -31,18 +32,21 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::service::{Service, ServiceError};
 use failure::Failure;
+use feeds::Feeds;
 
 pub use server::serve;
 
-/// How many feeds may be open at once. Each costs a task and a batch of records while it reads.
-const FEEDS_MAX: usize = 10_000;
+/// How many histories may be folded at once: each takes a processor for as long as it lasts, and
+/// the writer and the other reads need one too.
+const FOLDS_MAX: usize = 2;
 
 /// What every handler works on.
 #[derive(Clone)]
 struct Api {
     service: Service,
-    /// One permit for each feed that may still be opened.
-    feeds: Arc<Semaphore>,
+    feeds: Feeds,
+    /// One permit for each history that may still be folded.
+    folds: Arc<Semaphore>,
     /// True once the server drains: feeds and long polls end.
     draining: watch::Receiver<bool>,
 }
@@ -50,7 +54,8 @@ struct Api {
 impl Api {
     fn new(service: Service) -> Self {
         let draining = service.draining();
-        Self { service, feeds: Arc::new(Semaphore::new(FEEDS_MAX)), draining }
+        let folds = Arc::new(Semaphore::new(FOLDS_MAX));
+        Self { service, feeds: Feeds::default(), folds, draining }
     }
 
     /// Reads what may take long: a disk is asked, or a history folded. So on a thread that may
@@ -62,6 +67,21 @@ impl Api {
         let service = self.service.clone();
         let done = tokio::task::spawn_blocking(move || read(&service)).await;
         Ok(done.expect("a read doesn't panic, and nobody aborts it")?)
+    }
+
+    /// Reads the past, which is folded from a history of any length: few at once, the others wait.
+    async fn read_past<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Service) -> Result<T, ServiceError> + Send + 'static,
+    ) -> Result<T, Failure> {
+        // Waited for here, since the threads that may block are there for all reads.
+        let permit = self.folds.clone().acquire_owned().await.expect("nobody closes it");
+        self.read(move |service| {
+            // Kept by the read itself, which goes on when whoever asked has gone.
+            let _permit = permit;
+            read(service)
+        })
+        .await
     }
 
     /// Resolves once the server drains.

@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::serve;
+use super::{Api, FOLDS_MAX, serve};
 use crate::clock::LedgerClock;
 use crate::domain::command::{Caller, Command};
 use crate::domain::event::{Event, LedgerOpened};
@@ -32,8 +32,16 @@ struct Server {
     _running: Running,
 }
 
-impl Server {
-    async fn start() -> Self {
+/// A service in which ana is an administrator.
+struct Started {
+    service: Service,
+    running: Running,
+    ledger: Arc<MemoryLedger>,
+    token: String,
+}
+
+impl Started {
+    fn new() -> Self {
         let ledger = Arc::new(MemoryLedger::default());
         let mut state = State::default();
         let token_id = TokenId(uuid::Uuid::from_u128(1));
@@ -56,6 +64,13 @@ impl Server {
         let options = Options { limits, data: None, reserve_bytes: 0 };
         let (service, running) =
             Service::start(ledger.clone(), state, clock, options).expect("a thread");
+        Self { service, running, ledger, token }
+    }
+}
+
+impl Server {
+    async fn start() -> Self {
+        let Started { service, running, ledger, token } = Started::new();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let (stop, stopped) = oneshot::channel::<()>();
@@ -142,6 +157,28 @@ async fn each_request_that_is_wrong_is_told_what_is_wrong() {
 }
 
 #[tokio::test]
+async fn a_feed_is_refused_under_the_name_that_was_given() {
+    const FEED: &str = "accept: text/event-stream\r\n";
+    let server = Server::start().await;
+    for (path, headers, expected) in [
+        ("/v1/events?limit=5", FEED, "422 invalid-argument limit"),
+        ("/v1/events?cursor=0", FEED, "422 invalid-argument cursor"),
+        ("/v1/events?after=1000", FEED, "422 invalid-argument after"),
+        ("/v1/events", "last-event-id: 1000\r\n", "422 invalid-argument Last-Event-ID"),
+        ("/v1/events?after=0", "last-event-id: 1000\r\n", "422 invalid-argument Last-Event-ID"),
+        ("/v1/events?cursor=1000", "", "422 invalid-argument cursor"),
+        ("/v1/events?cursor=0&limit=5", "", "200"),
+    ] {
+        let headers = format!("connection: close\r\n{headers}");
+        let answer = server.raw(server.request("GET", path, &headers, "").as_bytes()).await;
+        assert_eq!(outcome(&answer), expected, "{path} {headers}");
+    }
+    let resumed = format!("connection: close\r\nlast-event-id: 1000\r\n{FEED}");
+    let answer = server.raw(server.request("GET", "/v1/events", &resumed, "").as_bytes()).await;
+    assert_eq!(outcome(&answer), "422 invalid-argument Last-Event-ID");
+}
+
+#[tokio::test]
 async fn no_token_and_a_wrong_token_are_told_the_same() {
     let server = Server::start().await;
     let wrong = token::format(TokenId(uuid::Uuid::from_u128(1)), &[8; 32]);
@@ -210,4 +247,37 @@ async fn a_drain_ends_feeds_and_resting_connections_and_leaves_nothing_unanswere
         .await
         .expect("the drain is bounded")
         .expect("the server ends in order");
+}
+
+#[tokio::test]
+async fn few_histories_are_folded_at_once_and_the_others_wait() {
+    let Started { service, running: _running, .. } = Started::new();
+    let api = Api::new(service);
+    let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
+    let mut folds = Vec::new();
+    for _ in 0..=FOLDS_MAX {
+        let (api, begun) = (api.clone(), begun.clone());
+        folds.push(tokio::spawn(async move {
+            let fold = move |_: &Service| {
+                let (end, ended) = std::sync::mpsc::channel::<()>();
+                begun.send(end).expect("the test listens");
+                // Until the test drops the other side.
+                let _ = ended.recv();
+                Ok(())
+            };
+            api.read_past(fold).await
+        }));
+    }
+    let mut running = Vec::new();
+    while running.len() < FOLDS_MAX {
+        running.push(begins.recv().await);
+    }
+    assert_eq!(api.folds.available_permits(), 0);
+    assert!(begins.try_recv().is_err(), "the last one waits");
+    running.pop();
+    running.push(begins.recv().await);
+    drop(running);
+    for fold in folds {
+        fold.await.expect("it doesn't panic").expect("it reads nothing");
+    }
 }

@@ -82,10 +82,10 @@ pub fn fold(ledger: &dyn Ledger, rows: Rows<'_>, last: Sequence) -> Result<State
     sequences.extend(history::sequences(ledger, Rows::Ledger, last)?);
     sequences.sort_unstable();
     let mut state = State::default();
-    for sequence in sequences {
-        let record = history::record(ledger, sequence)?;
+    history::each_record(ledger, &sequences, |record| {
         state.apply(&decode(&record)?);
-    }
+        Ok(())
+    })?;
     Ok(state)
 }
 
@@ -140,12 +140,36 @@ fn group_end(
 
 /// Whether `next`, which directly follows `event`, was decided together with it.
 fn goes_on(event: &Event, next: &Event) -> bool {
-    match (event, next) {
-        (_, Event::LockPromoted(_)) | (Event::LedgerRestored(_), Event::LedgerRecovered(_)) => true,
-        (Event::LockBroken(one), Event::LockBroken(other)) => one.fence_token == other.fence_token,
+    match next {
+        Event::LockPromoted(_) => true,
+        Event::LedgerRecovered(_) => matches!(event, Event::LedgerRestored(_)),
+        Event::LockBroken(next) => matches!(
+            event,
+            Event::LockBroken(broken) if broken.fence_token == next.fence_token
+        ),
         // Only lost access cancels with a reason, and then directly after the event that took it.
-        (_, Event::LockWaitCancelled(cancelled)) => cancelled.reason.is_some(),
-        _ => false,
+        Event::LockWaitCancelled(cancelled) => cancelled.reason.is_some(),
+        Event::LedgerOpened(_)
+        | Event::LedgerRestored(_)
+        | Event::UserCreated(_)
+        | Event::UserDisabled(_)
+        | Event::UserEnabled(_)
+        | Event::TokenIssued(_)
+        | Event::TokenRevoked(_)
+        | Event::TeamCreated(_)
+        | Event::TeamMemberAdded(_)
+        | Event::TeamMemberRemoved(_)
+        | Event::RepoCreated(_)
+        | Event::AccessGranted(_)
+        | Event::AccessRevoked(_)
+        | Event::LockAcquired(_)
+        | Event::LockQueued(_)
+        | Event::LockContended(_)
+        | Event::LockDeadlockRejected(_)
+        | Event::LockHeartbeat(_)
+        | Event::LockReleased(_)
+        | Event::LockExpired(_)
+        | Event::LockWaitTimedOut(_) => false,
     }
 }
 

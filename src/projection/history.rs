@@ -11,6 +11,13 @@ use crate::ledger::{Ledger, LedgerError, Stored, Table, keys};
 /// How many rows are read at once.
 const ROWS_MAX: usize = 1000;
 
+/// How far a record may lie from the one before to be read in one go with it: the records between
+/// them, which are read in vain, cost less than another seek.
+const RUN_STEP_MAX: u64 = 8;
+
+/// How many records are read in one go.
+const RUN_SPAN_MAX: u64 = 256;
+
 /// Whose rows are meant.
 #[derive(Debug, Clone, Copy)]
 pub enum Rows<'a> {
@@ -44,8 +51,14 @@ pub fn of_lock(
 ) -> Result<Vec<Stored>, LedgerError> {
     let prefix = keys::history_prefix_of_lock(lock);
     let rows = ledger.scan(Table::History, &prefix, &keys::history(lock, after), most)?;
-    let sequences = rows.iter().filter_map(|(key, _)| keys::history_sequence(key));
-    sequences.map(|sequence| record(ledger, sequence)).collect()
+    let sequences: Vec<Sequence> =
+        rows.iter().map(|(key, _)| sequence_of(key)).collect::<Result<_, _>>()?;
+    let mut records = Vec::with_capacity(sequences.len());
+    each_record(ledger, &sequences, |record| {
+        records.push(record);
+        Ok(())
+    })?;
+    Ok(records)
 }
 
 /// The sequences of all rows up to `last`, in order.
@@ -61,27 +74,69 @@ pub fn sequences(
     let (mut sequences, mut after) = (Vec::new(), Vec::new());
     loop {
         let page = ledger.scan(Table::History, &prefix, &after, ROWS_MAX)?;
-        let found = page.iter().filter_map(|(key, _)| keys::history_sequence(key));
-        sequences.extend(found.filter(|sequence| *sequence <= last));
-        match page.into_iter().next_back() {
-            Some((key, _)) => after = key,
-            None => break,
+        for (key, _) in &page {
+            sequences.extend(Some(sequence_of(key)?).filter(|sequence| *sequence <= last));
         }
+        let Some((key, _)) = page.into_iter().next_back() else { break };
+        // Of a lock whose rows have come past `last`, the others are passed over.
+        after = if sequence_of(&key)? > last { end_of_rows(key) } else { key };
     }
     // Within a scope the rows are in the order of the locks.
     sequences.sort_unstable();
     Ok(sequences)
 }
 
-/// The record with this sequence, which a row has named.
+/// Hands on the records that rows have named, by rising sequence. Those that lie close together
+/// are read in one go.
 ///
 /// # Errors
-/// If the ledger can't be read.
-///
-/// # Panics
-/// If there is none: rows and records are written by one append.
-pub fn record(ledger: &dyn Ledger, sequence: Sequence) -> Result<Stored, LedgerError> {
-    let before = Sequence(sequence.0.checked_sub(1).expect("sequences start at 1"));
-    let record = ledger.records(before, 1)?.pop().filter(|found| found.sequence == sequence);
-    Ok(record.expect("a row of the history names a record"))
+/// If the ledger can't be read, or has no such record: rows and records are written by one append.
+/// And what `take` fails with.
+pub fn each_record(
+    ledger: &dyn Ledger,
+    sequences: &[Sequence],
+    mut take: impl FnMut(Stored) -> Result<(), LedgerError>,
+) -> Result<(), LedgerError> {
+    let mut rest = sequences;
+    while let [first, ..] = rest {
+        let (run, later) = rest.split_at(run_len(rest));
+        rest = later;
+        let span = run.last().map_or(1, |last| last.0 - first.0 + 1);
+        let span = usize::try_from(span).expect("a run is short");
+        let mut found = ledger.records(Sequence(first.0.saturating_sub(1)), span)?.into_iter();
+        for sequence in run {
+            let record = found.by_ref().find(|found| found.sequence == *sequence);
+            take(record.ok_or_else(|| LedgerError::Corrupt {
+                what: format!("the history names record {sequence}, which is not there"),
+            })?)?;
+        }
+    }
+    Ok(())
 }
+
+/// How many of the first sequences are read in one go.
+fn run_len(sequences: &[Sequence]) -> usize {
+    let goes_on = |pair: &&[Sequence]| {
+        pair[1].0 - pair[0].0 <= RUN_STEP_MAX && pair[1].0 - sequences[0].0 < RUN_SPAN_MAX
+    };
+    1 + sequences.windows(2).take_while(goes_on).count()
+}
+
+/// The end of the rows to which this one belongs, those of one lock or of the ledger.
+fn end_of_rows(mut key: Vec<u8>) -> Vec<u8> {
+    if let Some(sequence) = key.last_chunk_mut() {
+        *sequence = u64::MAX.to_be_bytes();
+    }
+    key
+}
+
+/// The sequence at the end of a row's key.
+fn sequence_of(key: &[u8]) -> Result<Sequence, LedgerError> {
+    keys::history_sequence(key).ok_or_else(|| LedgerError::Corrupt {
+        what: "a key of the history has no sequence".to_owned(),
+    })
+}
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;

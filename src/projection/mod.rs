@@ -7,7 +7,7 @@ pub mod as_of;
 pub mod history;
 pub mod ticket;
 
-use crate::domain::event::{Event, Record};
+use crate::domain::event::{Event, Record, Subject};
 use crate::domain::id::{RequestUuid, TicketId};
 use crate::domain::name::UserName;
 use crate::domain::ticket::Ticket;
@@ -75,12 +75,10 @@ pub fn made(event: &Event) -> Option<Made<'_>> {
 /// Where an event stands in the history of its lock, or of the ledger, whose events bear on every
 /// lock.
 fn history_key(record: &Record) -> Option<Vec<u8>> {
-    match &record.event {
-        Event::LedgerOpened(_) | Event::LedgerRecovered(_) | Event::LedgerRestored(_) => {
-            Some(keys::history_of_ledger(record.sequence))
-        }
-        event => {
-            let (lock, _) = event.lock_and_ticket()?;
+    match record.event.concerns() {
+        Subject::Ledger => Some(keys::history_of_ledger(record.sequence)),
+        Subject::User(_) | Subject::Scope(_) => {
+            let (lock, _) = record.event.lock_and_ticket()?;
             Some(keys::history(&lock, record.sequence))
         }
     }
