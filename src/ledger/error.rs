@@ -16,9 +16,7 @@ pub enum LedgerError {
         actual: Sequence,
     },
     /// There is no ledger, or only a part of one. Nothing was made in its place.
-    #[error(
-        "{path} holds no ledger; a new one is made by pearing init, in an empty or missing directory"
-    )]
+    #[error("{path} holds no ledger; pearing init makes one, in an empty or missing directory")]
     Missing {
         /// Where it was looked for.
         path: PathBuf,

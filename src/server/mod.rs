@@ -195,10 +195,11 @@ async fn until_drained(
     running: Running,
     signals: Signals,
 ) -> Result<(), ServerError> {
-    let mut ended = running.ended;
+    let Running { mut ended, failed } = running;
     let outcome = tokio::select! {
         // The storage failed: nothing more can be promised, so nothing more is said.
         outcome = &mut ended => outcome,
+        Ok(error) = failed => Ok(Err(error)),
         () = http::serve(socket, service.clone(), signals.arrive()) => {
             service.stop();
             ended.await

@@ -6,6 +6,7 @@
 
 pub mod batch;
 mod disk;
+mod fail_stop;
 pub mod query;
 mod queue;
 pub mod recover;
@@ -38,6 +39,7 @@ use crate::wire::token;
 use crate::wire::view::{LockView, TicketAnswer, TicketView};
 
 use disk::Disk;
+use fail_stop::FailStop;
 use queue::{Lane, Queue, Rejected};
 use watch::TicketWatch;
 use writer::{Ask, Writer};
@@ -108,6 +110,8 @@ enum Told {
 pub struct Running {
     /// Resolves when the writer has ended: after [`Service::stop`], or on a storage error.
     pub ended: oneshot::Receiver<Result<(), LedgerError>>,
+    /// Resolves with the first failure of the ledger, whoever met it.
+    pub failed: oneshot::Receiver<LedgerError>,
 }
 
 impl Service {
@@ -122,8 +126,9 @@ impl Service {
         clock: LedgerClock,
         options: Options,
     ) -> std::io::Result<(Self, Running)> {
+        let (ledger, failed) = FailStop::new(ledger);
         let shared = Arc::new(Shared {
-            ledger,
+            ledger: Arc::new(ledger),
             clock,
             head: tokio_watch::Sender::new(state.head()),
             published: RwLock::new(state.clone()),
@@ -142,7 +147,7 @@ impl Service {
             drop(guard);
             let _ = done.send(outcome);
         })?;
-        Ok((Self(shared), Running { ended }))
+        Ok((Self(shared), Running { ended, failed }))
     }
 
     /// The token that a text stands for; `None` if it is unknown, wrong, revoked or expired. Takes

@@ -2,6 +2,7 @@
 
 mod exit;
 mod load;
+mod reserve;
 mod storage;
 
 use std::time::Duration;

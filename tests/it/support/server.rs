@@ -72,6 +72,13 @@ impl Server {
         self.run(pearing(["serve"]));
     }
 
+    /// Serves the data again, with more flags.
+    pub(crate) fn serve_with(&mut self, flags: &[&str]) {
+        let mut command = pearing(["serve"]);
+        command.args(flags);
+        self.run(command);
+    }
+
     /// Serves the data again under strace, which ends by itself after the server. The server is
     /// our own child all the same, so that signals and exit codes are its own.
     pub(crate) fn serve_traced(&mut self, options: &[&str]) {
