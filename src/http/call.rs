@@ -170,8 +170,10 @@ impl Call {
         self.body().map(|Nothing {}| ())
     }
 
-    /// A header's text; `None` if it is absent, empty, or no text.
+    /// A header's text; `None` if it is absent or empty. One that isn't ASCII is there, but says
+    /// nothing that any header can say.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name)?.to_str().ok().map(str::trim).filter(|text| !text.is_empty())
+        let text = self.headers.get(name)?.to_str().unwrap_or("\u{fffd}").trim();
+        (!text.is_empty()).then_some(text)
     }
 }

@@ -165,6 +165,7 @@ async fn a_feed_is_refused_under_the_name_that_was_given() {
         ("/v1/events?cursor=0", FEED, "422 invalid-argument cursor"),
         ("/v1/events?after=1000", FEED, "422 invalid-argument after"),
         ("/v1/events", "last-event-id: 1000\r\n", "422 invalid-argument Last-Event-ID"),
+        ("/v1/events", "last-event-id: é\r\n", "422 invalid-argument Last-Event-ID"),
         ("/v1/events?after=0", "last-event-id: 1000\r\n", "422 invalid-argument Last-Event-ID"),
         ("/v1/events?cursor=1000", "", "422 invalid-argument cursor"),
         ("/v1/events?cursor=0&limit=5", "", "200"),
