@@ -5,8 +5,10 @@
 //! that is published while the ledger is read leaves that channel changed, so the wait after the
 //! reading ends at once. Where a batch is read, by the feed itself or by a thread for it, changes
 //! nothing in this: it is the feed that asks for it, from its own cursor, up to a head that it has
-//! marked as seen, and that waits for it. A slow reader is asked for nothing and holds nothing but its cursor: it
-//! lags behind, and costs one batch of memory.
+//! marked as seen, and that waits for it.
+//!
+//! A slow reader is asked for nothing and holds nothing but its cursor: it lags behind, and costs
+//! one batch of memory.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -84,8 +86,8 @@ pub struct Source {
 
 /// The frames for one reader, until `judge` ends them, the ledger can't be read, or the writer is
 /// gone. `judge` is asked about each record right before it would be sent, and about none now and
-/// then; it judges by the published state. Whenever nothing was sent for `comment_every`, the reader
-/// is told that the connection is alive, whatever happens meanwhile that isn't for it.
+/// then; it judges by the published state. Whenever nothing was sent for `comment_every`, the
+/// reader is told that the connection is alive, whatever happens meanwhile that isn't for it.
 pub fn frames<J>(
     source: Source,
     start: Start,
