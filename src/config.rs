@@ -23,7 +23,8 @@ pub struct Cli {
 /// What `pearing` can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serve for a first try: makes what is missing, with users, a team and a repository.
+    /// Serve for a first try: makes a data directory with users, a team and a repository if there
+    /// is none.
     ///
     /// Makes the data directory if there is none, with the users admin, claude and codex, the team
     /// platform (claude and codex write) and the repository teams/platform/website. Writes each

@@ -206,7 +206,7 @@ pub(super) struct FilterArgs {
 /// A command.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Take a lock, or wait for it; answers at once
+    /// Take a lock, or wait for it; answers at once, unless told to --block
     AcquireLock(AcquireArgs),
     /// Read a ticket
     GetLockTicket {
