@@ -104,6 +104,15 @@ pub struct ServeOptions {
         value_parser = clap::value_parser!(u32).range(1..=100_000)
     )]
     pub live_tickets_per_identity: u32,
+    /// Held and waiting tickets that one scope may have, its repositories not counted.
+    #[arg(
+        long,
+        env = "PEARING_LIVE_TICKETS_PER_SCOPE",
+        value_name = "COUNT",
+        default_value_t = 50_000,
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    pub live_tickets_per_scope: u32,
     /// Identities that may wait for one lock.
     #[arg(
         long,
@@ -113,6 +122,15 @@ pub struct ServeOptions {
         value_parser = clap::value_parser!(u32).range(1..=100_000)
     )]
     pub places_per_lock: u32,
+    /// Replies that one thread may have.
+    #[arg(
+        long,
+        env = "PEARING_REPLIES_PER_THREAD",
+        value_name = "COUNT",
+        default_value_t = 1_000,
+        value_parser = clap::value_parser!(u32).range(1..=10_000)
+    )]
+    pub replies_per_thread: u32,
 }
 
 impl ServeOptions {
@@ -120,7 +138,9 @@ impl ServeOptions {
     pub fn limits(&self) -> Limits {
         Limits {
             live_tickets_per_identity: self.live_tickets_per_identity,
+            live_tickets_per_scope: self.live_tickets_per_scope,
             places_per_lock: self.places_per_lock,
+            replies_per_thread: self.replies_per_thread,
         }
     }
 }

@@ -34,6 +34,9 @@ impl Role {
     /// The rule, fit for "role RULE".
     pub const RULE: &str = "must be read, write or admin";
 
+    /// The most that an agent may do in a scope that isn't its own.
+    const AGENT_MOST: Self = Self::Write;
+
     /// The word on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -103,7 +106,10 @@ impl fmt::Debug for TokenHash {
 pub struct User {
     /// Whether it administers the server.
     pub admin: bool,
-    /// Whether it is out of service.
+    /// Of an agent: the person whose it is.
+    pub person: Option<UserName>,
+    /// Whether it was taken out of service itself. An agent is so with its person, too:
+    /// [`Access::is_in_service`] tells.
     pub is_disabled: bool,
     /// When it was made.
     pub created_at: Time,
@@ -196,9 +202,35 @@ impl Access {
         self.grants.get(scope).into_iter().flatten().map(|(user, role)| (user, *role))
     }
 
+    /// The agents of a person, by name.
+    pub fn agents_of(&self, person: &UserName) -> impl Iterator<Item = (&UserName, &User)> {
+        // Their names all begin with the person's, so they stand together.
+        let first = self.users.range(person.clone()..);
+        let near = first.take_while(move |(name, _)| name.as_str().starts_with(person.as_str()));
+        near.filter(move |(_, user)| user.person.as_ref() == Some(person))
+    }
+
+    /// The person of an agent.
+    pub fn person_of(&self, user: &UserName) -> Option<&UserName> {
+        self.users.get(user)?.person.as_ref()
+    }
+
     /// The roles that were given to a user, by scope: in its own scope, by teams and by grants.
-    /// Where a team and a grant give one in the same scope, the higher one counts.
+    /// Where a team and a grant give one in the same scope, the higher one counts. An agent has
+    /// its person's, at most `write`.
     pub fn roles_given_to(&self, user: &UserName) -> impl Iterator<Item = (Scope, Role)> {
+        let mut roles = match self.person_of(user) {
+            Some(person) => self.own_roles_given_to(person),
+            None => self.own_roles_given_to(user),
+        };
+        if self.person_of(user).is_some() {
+            roles.values_mut().for_each(|role| *role = (*role).min(Role::AGENT_MOST));
+            roles.insert(Scope::user(user), Role::Admin);
+        }
+        roles.into_iter()
+    }
+
+    fn own_roles_given_to(&self, user: &UserName) -> BTreeMap<Scope, Role> {
         let own = self.users.contains_key(user).then(|| (Scope::user(user), Role::Admin));
         let teams = self.teams.iter();
         let teams =
@@ -210,7 +242,29 @@ impl Access {
             let highest = roles.entry(scope).or_insert(role);
             *highest = role.max(*highest);
         }
-        roles.into_iter()
+        roles
+    }
+
+    /// Whether a team or repository was given to both: to see what the other is doing. That an
+    /// administrator of the server may read it all doesn't count.
+    pub fn share_a_scope(&self, a: &UserName, b: &UserName) -> bool {
+        let has = |user: &UserName, scope: &Scope| {
+            let mut from = std::iter::once(user).chain(self.person_of(user));
+            from.any(|user| self.role_from(user, scope).is_some())
+        };
+        let is_shared = |scope: &Scope| has(a, scope) && has(b, scope);
+        // A role in a repository comes from its team, or from a grant in it or above it: so teams
+        // and the scopes of grants are all that can be shared.
+        let is_shared_repo = |(scope, _): (&Scope, _)| match scope.kind() {
+            ScopeKind::Team(_) => false,
+            ScopeKind::Repo(_) => is_shared(scope),
+            ScopeKind::User(_) => {
+                let of_user = |repo: &Scope| repo.kind() == ScopeKind::Repo(scope.clone());
+                is_shared(scope) && self.repos.keys().any(of_user)
+            }
+        };
+        self.teams.keys().any(|team| is_shared(&Scope::team(team)))
+            || self.grants.iter().any(is_shared_repo)
     }
 
     /// Whether there is such a scope.
@@ -220,6 +274,16 @@ impl Access {
             ScopeKind::Team(team) => self.teams.contains_key(&team),
             ScopeKind::Repo(_) => self.repos.contains_key(scope),
         }
+    }
+
+    /// Whether there is such a user, and neither it nor the person whose agent it is has been
+    /// disabled.
+    pub fn is_in_service(&self, user: &UserName) -> bool {
+        let is_enabled = |user: &User| !user.is_disabled;
+        self.users.get(user).is_some_and(|account| {
+            is_enabled(account)
+                && account.person.as_ref().is_none_or(|p| self.users.get(p).is_some_and(is_enabled))
+        })
     }
 
     /// Whether the user administers the server. A disabled one administers nothing.
@@ -234,9 +298,16 @@ impl Access {
         if !self.has_scope(scope) {
             return None;
         }
-        if account.admin {
-            return Some(Role::Admin);
-        }
+        let Some(person) = &account.person else {
+            return if account.admin { Some(Role::Admin) } else { self.role_from(user, scope) };
+        };
+        // Its own scope is its own; all else it has from its person, at this very moment.
+        let from_person = self.role(person, scope).map(|role| role.min(Role::AGENT_MOST));
+        self.role_from(user, scope).max(from_person)
+    }
+
+    /// The role that a scope and the one above it give.
+    fn role_from(&self, user: &UserName, scope: &Scope) -> Option<Role> {
         let above = match scope.kind() {
             ScopeKind::Repo(parent) => self.role_at(user, &parent),
             ScopeKind::User(_) | ScopeKind::Team(_) => None,
@@ -258,20 +329,20 @@ impl Access {
 
     /// Whether the user is in service and may take locks in the scope.
     pub fn can_write(&self, user: &UserName, scope: &Scope) -> bool {
-        self.users.get(user).is_some_and(|u| !u.is_disabled)
-            && self.role(user, scope) >= Some(Role::Write)
+        self.is_in_service(user) && self.role(user, scope) >= Some(Role::Write)
     }
 
     /// Whether the user is in service and may see the scope.
     pub fn can_read(&self, user: &UserName, scope: &Scope) -> bool {
-        self.users.get(user).is_some_and(|u| !u.is_disabled) && self.role(user, scope).is_some()
+        self.is_in_service(user) && self.role(user, scope).is_some()
     }
 
     /// Folds an access event in; others change nothing here.
     pub(super) fn apply(&mut self, time: Time, event: &Event) {
         match event {
             Event::UserCreated(e) => {
-                let user = User { admin: e.admin, is_disabled: false, created_at: time };
+                let (admin, person) = (e.admin, e.person.clone());
+                let user = User { admin, person, is_disabled: false, created_at: time };
                 self.users.insert(e.user.clone(), user);
             }
             Event::UserDisabled(e) => self.set_disabled(&e.user, true),
@@ -324,7 +395,13 @@ impl Access {
             | Event::LockExpired(_)
             | Event::LockBroken(_)
             | Event::LockWaitCancelled(_)
-            | Event::LockWaitTimedOut(_) => {}
+            | Event::LockWaitTimedOut(_)
+            | Event::ActivityUpdated(_)
+            | Event::ActivityCleared(_)
+            | Event::ThreadCreated(_)
+            | Event::ThreadReplied(_)
+            | Event::ThreadClosed(_)
+            | Event::ThreadReopened(_) => {}
         }
     }
 

@@ -1,10 +1,11 @@
 //! What callers may ask of the ledger. A command is a wish: [`decide`](super::decide) turns it
 //! into events, or refuses it.
 
-use super::id::{FenceToken, TicketId, TokenId};
+use super::id::{FenceToken, ReplyId, RequestUuid, TicketId, TokenId};
 use super::name::{TeamName, UserName};
 use super::scope::{LockKey, Scope};
-use super::text::ShortText;
+use super::text::{ActivityText, ShortText, ThreadBody};
+use super::thread::{ReplyInput, ThreadKey, ThreadNumber, WriteTerms};
 use super::ticket::TicketInput;
 use super::time::LeaseSeconds;
 
@@ -89,6 +90,25 @@ pub enum Command {
         /// The token.
         token_id: TokenId,
     },
+    /// Make an identity for an agent of the caller's, if it has none of that name, and record a
+    /// token that was made for it.
+    CreateAgent {
+        /// The user: the caller's name, a dot, and the agent's own name.
+        agent: UserName,
+        /// The token's public part.
+        token_id: TokenId,
+        /// The SHA-256 of the token; the token itself is never recorded.
+        sha256: TokenHash,
+        /// What it is for.
+        label: Option<ShortText>,
+        /// Days until it expires; never if not given.
+        expires_in_days: Option<u32>,
+    },
+    /// End all tokens of an agent of the caller's.
+    RevokeAgentTokens {
+        /// The agent.
+        agent: UserName,
+    },
     /// Make a team.
     CreateTeam {
         /// The name.
@@ -130,5 +150,52 @@ pub enum Command {
         scope: Scope,
         /// The user.
         user: UserName,
+    },
+    /// Say what the caller is doing.
+    UpdateActivity {
+        /// In its own words.
+        activity: ActivityText,
+        /// The caller's name for the request, if it gave one.
+        request_uuid: Option<RequestUuid>,
+    },
+    /// Say that the caller is doing nothing.
+    ClearActivity,
+    /// Begin a thread.
+    CreateThread {
+        /// The repository.
+        scope: Scope,
+        /// The number that it mirrors; the next one if not given.
+        number: Option<ThreadNumber>,
+        /// What it is called.
+        title: ShortText,
+        /// What it is about.
+        body: ThreadBody,
+        /// What the write is tied to.
+        terms: WriteTerms,
+    },
+    /// Reply to a thread, or to a reply in it.
+    CreateReply {
+        /// The thread.
+        thread: ThreadKey,
+        /// The id that the reply gets if this is no retry.
+        reply_id: ReplyId,
+        /// The reply.
+        input: ReplyInput,
+        /// What the write is tied to.
+        terms: WriteTerms,
+    },
+    /// Say that a thread has no work left.
+    CloseThread {
+        /// The thread.
+        thread: ThreadKey,
+        /// What the write is tied to.
+        terms: WriteTerms,
+    },
+    /// Say that a thread has work left after all.
+    ReopenThread {
+        /// The thread.
+        thread: ThreadKey,
+        /// What the write is tied to.
+        terms: WriteTerms,
     },
 }

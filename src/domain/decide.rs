@@ -6,17 +6,21 @@
 
 use super::access::Role;
 use super::command::{Caller, Command};
-use super::event::Event;
+use super::event::{Event, Record};
 use super::id::{Sequence, TicketId};
 use super::lock;
 use super::name::{Actor, UserName};
 use super::refusal::Refusal;
 use super::scope::{LockKey, Scope};
 use super::state::State;
+use super::thread::{ThreadKey, ThreadRow, ThreadState};
 use super::ticket::Ticket;
 use super::time::Time;
 
+mod activity;
 mod administer;
+mod agent;
+mod thread;
 
 /// When, and where in the ledger, a decision falls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,18 +31,27 @@ pub struct At {
     pub next_sequence: Sequence,
 }
 
-/// How much one identity or one lock may take up.
+/// How much one identity, scope, lock or thread may take up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Held and waiting tickets of one identity.
     pub live_tickets_per_identity: u32,
+    /// Held and waiting tickets in one scope, its repositories not counted.
+    pub live_tickets_per_scope: u32,
     /// Waiting identities of one lock.
     pub places_per_lock: u32,
+    /// Replies of one thread.
+    pub replies_per_thread: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { live_tickets_per_identity: 10_000, places_per_lock: 10_000 }
+        Self {
+            live_tickets_per_identity: 10_000,
+            live_tickets_per_scope: 50_000,
+            places_per_lock: 10_000,
+            replies_per_thread: 1_000,
+        }
     }
 }
 
@@ -50,6 +63,12 @@ pub struct Past {
     pub request: Option<TicketId>,
     /// The ticket that the command or `request` names, if it has ended.
     pub ticket: Option<Ticket>,
+    /// For a write to a thread or an activity: what its identity wrote under its request UUID.
+    pub written: Option<Record>,
+    /// The thread that the command names.
+    pub thread: Option<ThreadRow>,
+    /// How deep the reply stands that the command answers.
+    pub parent_level: Option<u32>,
 }
 
 /// What the caller is told about.
@@ -64,6 +83,22 @@ pub enum Answer {
     },
     /// A lock.
     Lock(LockKey),
+    /// A thread.
+    Thread {
+        /// Which.
+        thread: ThreadKey,
+        /// The event that was written; `None` if everything was as asked for already.
+        written: Option<Sequence>,
+        /// Whether it had been written before, under the same request UUID.
+        is_replay: bool,
+    },
+    /// What a user is doing.
+    Activity {
+        /// Who.
+        user: UserName,
+        /// Whether it had been said before, under the same request UUID.
+        is_replay: bool,
+    },
     /// It is as asked for.
     Done,
 }
@@ -120,6 +155,31 @@ pub fn decide(
             context.require_in_service()?;
             (administer::administer(&context, command)?, Answer::Done)
         }
+        Command::CreateAgent { .. } | Command::RevokeAgentTokens { .. } => {
+            context.require_in_service()?;
+            (agent::agent(&context, command)?, Answer::Done)
+        }
+        Command::UpdateActivity { activity, request_uuid } => {
+            context.require_in_service()?;
+            activity::update(&context, activity, *request_uuid)?
+        }
+        Command::ClearActivity => {
+            context.require_in_service()?;
+            activity::clear(&context)?
+        }
+        Command::CreateThread { scope, number, title, body, terms } => {
+            let new = thread::NewThread { scope, number: *number, title, body };
+            thread::create(&context, &new, terms)?
+        }
+        Command::CreateReply { thread, reply_id, input, terms } => {
+            thread::reply(&context, thread, *reply_id, input, terms)?
+        }
+        Command::CloseThread { thread, terms } => {
+            thread::turn(&context, thread, ThreadState::Closed, terms)?
+        }
+        Command::ReopenThread { thread, terms } => {
+            thread::turn(&context, thread, ThreadState::Open, terms)?
+        }
     };
     Ok(Decision { actor: context.actor, events, answer })
 }
@@ -150,18 +210,14 @@ impl Context<'_> {
     pub(super) fn user(&self) -> Result<&UserName, Refusal> {
         match &self.actor {
             Actor::User(user) => Ok(user),
-            Actor::Ledger => Err(Refusal::Forbidden("only a user can hold a lock")),
+            Actor::Ledger => Err(Refusal::Forbidden("only a user can do this")),
         }
-    }
-
-    fn is_disabled(&self, user: &UserName) -> bool {
-        self.state.access().user(user).is_none_or(|user| user.is_disabled)
     }
 
     /// A disabled user may only read and release its own tickets.
     pub(super) fn require_in_service(&self) -> Result<(), Refusal> {
         match &self.actor {
-            Actor::User(user) if self.is_disabled(user) => {
+            Actor::User(user) if !self.state.access().is_in_service(user) => {
                 Err(Refusal::Forbidden("a disabled user may only read and release its own tickets"))
             }
             Actor::User(_) | Actor::Ledger => Ok(()),

@@ -44,6 +44,10 @@ uuid_id! {
     RequestUuid
 }
 uuid_id! {
+    /// A reply in a thread.
+    ReplyId
+}
+uuid_id! {
     /// The public part of a token.
     TokenId
 }

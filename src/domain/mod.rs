@@ -5,6 +5,7 @@
 //! same state on every machine, for ever.
 
 pub mod access;
+pub mod activity;
 pub mod command;
 mod decide;
 pub mod event;
@@ -19,6 +20,7 @@ pub mod refusal;
 pub mod scope;
 mod state;
 pub mod text;
+pub mod thread;
 pub mod ticket;
 pub mod time;
 

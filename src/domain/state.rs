@@ -9,9 +9,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::access::Access;
+use super::activity::Activity;
 use super::id::{FenceToken, LedgerId, Sequence, TicketId};
 use super::name::UserName;
 use super::scope::{LockKey, Scope};
+use super::thread::ThreadNumber;
 use super::ticket::Ticket;
 use super::time::Time;
 
@@ -29,10 +31,16 @@ pub struct State {
     /// The newest fence token given to any hold; every later one is greater.
     newest_fence: Option<FenceToken>,
     access: Access,
+    /// What each user says it is doing; only users who say something.
+    activities: BTreeMap<UserName, Activity>,
+    /// The greatest number of a thread in each repository that has any.
+    newest_threads: BTreeMap<Scope, ThreadNumber>,
     tickets: BTreeMap<TicketId, Ticket>,
     locks: BTreeMap<LockKey, Lock>,
     /// Live tickets of each identity, in the order in which they were made.
     by_owner: BTreeMap<UserName, BTreeSet<(Sequence, TicketId)>>,
+    /// How many live tickets there are in each scope.
+    by_scope: BTreeMap<Scope, u32>,
     /// The locks that each identity holds.
     holding: BTreeMap<UserName, BTreeSet<LockKey>>,
     /// The locks in whose queue each identity has a place.
@@ -162,6 +170,30 @@ impl State {
         &self.access
     }
 
+    /// What a user says it is doing.
+    pub fn activity(&self, user: &UserName) -> Option<&Activity> {
+        self.activities.get(user)
+    }
+
+    /// What each user says it is doing, by name, for those after `after` who say something.
+    pub fn activities_after(
+        &self,
+        after: Option<&UserName>,
+    ) -> impl Iterator<Item = (&UserName, &Activity)> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        self.activities.range((after.map_or(Unbounded, Excluded), Unbounded))
+    }
+
+    /// The greatest number of a thread in a repository; `None` if it has no threads.
+    pub fn newest_thread(&self, repo: &Scope) -> Option<ThreadNumber> {
+        self.newest_threads.get(repo).copied()
+    }
+
+    /// Whether an identity holds any lock.
+    pub fn is_holder(&self, user: &UserName) -> bool {
+        self.holding.contains_key(user)
+    }
+
     /// A live ticket.
     pub fn ticket(&self, id: TicketId) -> Option<&Ticket> {
         self.tickets.get(&id)
@@ -181,6 +213,11 @@ impl State {
     pub fn tickets_len(&self, owner: &UserName) -> u32 {
         let len = self.by_owner.get(owner).map_or(0, BTreeSet::len);
         u32::try_from(len).expect("tickets are limited to far fewer")
+    }
+
+    /// The number of live tickets in a scope.
+    pub fn tickets_len_in(&self, scope: &Scope) -> u32 {
+        self.by_scope.get(scope).copied().unwrap_or(0)
     }
 
     /// A held lock.
@@ -259,6 +296,14 @@ impl State {
         let holds = self.holding.get(owner).into_iter().flatten();
         holds.map(lock_of).any(|lock| !lock.places.is_empty())
             || self.queueing(owner).map(lock_of).any(|lock| lock.has_followers(owner))
+    }
+
+    /// Counts a ticket that begins to live.
+    fn count_in_scope(&mut self, scope: &Scope) {
+        match self.by_scope.get_mut(scope) {
+            Some(count) => *count += 1,
+            None => drop(self.by_scope.insert(scope.clone(), 1)),
+        }
     }
 
     fn live(&self, id: TicketId) -> &Ticket {

@@ -81,7 +81,7 @@ impl Filter {
         let scope_ok = |scope: &Scope| self.scope.as_ref().is_none_or(|wanted| wanted == scope);
         let is_in_scope = match record.event.concerns() {
             Subject::Ledger => return true,
-            Subject::User(_) => self.scope.is_none(),
+            Subject::User(_) | Subject::Activity(_) => self.scope.is_none(),
             Subject::Scope(scope) => scope_ok(&scope),
         };
         let lock_ok = |wanted: &LockName| {
@@ -107,7 +107,7 @@ impl Reader {
     /// that was asked for, if one was, is still readable.
     pub fn user<'a>(&self, access: &'a Access, now: Time) -> Option<&'a UserName> {
         let token = access.token(self.token_id).filter(|token| token.is_live(now))?;
-        let is_in_service = access.user(&token.user).is_some_and(|user| !user.is_disabled);
+        let is_in_service = access.is_in_service(&token.user);
         let scope = self.filter.scope.as_ref();
         let can_read = scope.is_none_or(|scope| access.can_read(&token.user, scope));
         (is_in_service && can_read).then_some(&token.user)
@@ -124,8 +124,14 @@ pub fn may_see(access: &Access, user: &UserName, event: &Event) -> bool {
     match event.concerns() {
         Subject::Ledger => true,
         Subject::User(of) => of == *user || access.is_server_admin(user),
+        Subject::Activity(of) => may_see_activity(access, user, &of),
         Subject::Scope(scope) => access.can_read(user, &scope),
     }
+}
+
+/// Whether a user who is in service may see what another is doing.
+pub fn may_see_activity(access: &Access, user: &UserName, of: &UserName) -> bool {
+    of == user || access.is_server_admin(user) || access.share_a_scope(user, of)
 }
 
 #[cfg(test)]

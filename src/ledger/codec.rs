@@ -2,8 +2,10 @@
 //!
 //! Reading is strict. What this version doesn't know (a type, a version, a field) is an error and
 //! is never skipped: a state that was folded around a hole would be wrong without a sign of it.
-//! A change of an event's shape gets a new version, and its upcast stands in [`decode`]; old
+//! A change of an event's shape gets a new version, and its upcast stands in `upcast`; old
 //! bytes are never rewritten, since the hash chain is over them.
+
+mod upcast;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -121,11 +123,14 @@ pub fn decode(bytes: &[u8]) -> Result<Record, CodecError> {
     let Some(&(type_name, newest)) = known else {
         return Err(CodecError::UnknownType { sequence, type_name: line.type_name.to_owned() });
     };
-    if line.version != newest {
-        return Err(CodecError::UnknownVersion { sequence, type_name, version: line.version });
-    }
-    let event = Event::from_data(type_name, line.data.get())
-        .expect("the type is one of Event::TYPES")
+    let data = line.data.get();
+    let event = if line.version == newest {
+        Event::from_data(type_name, data)
+    } else {
+        upcast::from_old_data(type_name, line.version, data)
+    };
+    let event = event
+        .ok_or(CodecError::UnknownVersion { sequence, type_name, version: line.version })?
         .map_err(|error| CodecError::WrongData { sequence, type_name, error })?;
     let own = event.subject();
     if line.subject != own {
@@ -169,8 +174,8 @@ mod tests {
             text_of(&user_created),
             concat!(
                 r#"{"sequence":4,"time":"2025-11-29T15:54:55.007Z","actor":"ana","#,
-                r#""type":"user.created","version":1,"subject":"users/bo","#,
-                r#""data":{"user":"bo","admin":false}}"#
+                r#""type":"user.created","version":2,"subject":"users/bo","#,
+                r#""data":{"user":"bo","admin":false,"person":null}}"#
             )
         );
     }
@@ -180,13 +185,14 @@ mod tests {
         let text = text_of(&samples::record_of("user.created"));
         let cases = [
             (r#""user.created""#, r#""user.praised""#, "unknown type \"user.praised\""),
-            (r#""version":1"#, r#""version":2"#, "unknown version 2 of user.created"),
-            (r#""version":1"#, r#""version":0"#, "unknown version 0 of user.created"),
+            (r#""version":2"#, r#""version":3"#, "unknown version 3 of user.created"),
+            (r#""version":2"#, r#""version":0"#, "unknown version 0 of user.created"),
+            (r#""version":2"#, r#""version":1"#, "unknown field `person`"),
             (r#""admin":false"#, r#""admin":false,"x":1"#, "unknown field `x`"),
             (r#""admin":false"#, r#""admin":0"#, "the data is no user.created"),
             (r#","data""#, r#","x":1,"data""#, "unknown field `x`"),
-            (r#""version":1,"#, "", "missing field `version`"),
-            (r#""version":1"#, r#""version":1,"version":1"#, "duplicate field `version`"),
+            (r#""version":2,"#, "", "missing field `version`"),
+            (r#""version":2"#, r#""version":2,"version":2"#, "duplicate field `version`"),
             (r#""users/bo""#, r#""users/ana""#, "has the subject \"users/ana\""),
             (r#""sequence":4"#, r#""sequence":-4"#, "not a record"),
             (r#""actor":"ana""#, r#""actor":"Ana""#, "not a record"),

@@ -24,7 +24,7 @@ pub use error::LedgerError;
 pub use record::{Head, Stored};
 
 /// Where something lies beside the records. Each table has keys of its own, see [`keys`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Table {
     /// Tickets that have ended, by id.
     Tickets,
@@ -32,13 +32,27 @@ pub enum Table {
     Requests,
     /// Which events each lock has had.
     History,
+    /// What is known of each thread without reading it.
+    Threads,
+    /// Which events each thread has had.
+    ThreadEvents,
+    /// How deep each reply of a thread stands.
+    Replies,
     /// Small facts: the newest snapshot.
     Meta,
 }
 
 impl Table {
     /// Every table, each at the index `table as usize`.
-    pub const ALL: [Self; 4] = [Self::Tickets, Self::Requests, Self::History, Self::Meta];
+    pub const ALL: [Self; 7] = [
+        Self::Tickets,
+        Self::Requests,
+        Self::History,
+        Self::Threads,
+        Self::ThreadEvents,
+        Self::Replies,
+        Self::Meta,
+    ];
 
     /// The name that it is stored under.
     pub fn name(self) -> &'static str {
@@ -46,6 +60,9 @@ impl Table {
             Self::Tickets => "tickets",
             Self::Requests => "requests",
             Self::History => "history",
+            Self::Threads => "threads",
+            Self::ThreadEvents => "thread-events",
+            Self::Replies => "replies",
             Self::Meta => "meta",
         }
     }

@@ -118,7 +118,10 @@ impl RocksLedger {
         };
         // Opening writes what the log held into synced table files, so the uncertain end of the
         // log is durable, by a sync of our own, before anything is acknowledged.
-        let db = DB::open_cf_descriptors(&settings(mode), dir.join(ROCKS_DIR), families())
+        let mut settings = settings(mode);
+        // An older version wrote fewer tables.
+        settings.create_missing_column_families(true);
+        let db = DB::open_cf_descriptors(&settings, dir.join(ROCKS_DIR), families())
             .map_err(|error| ledger_error(dir, &error))?;
         Ok((Self::new(db, mark)?, opened))
     }
@@ -232,8 +235,13 @@ fn look(dir: &Path, mode: Mode) -> Result<Head, LedgerError> {
     let mut settings = settings(mode);
     // Without a logger of ours RocksDB would write its own log into the directory.
     settings.set_info_logger(InfoLogger::new_callback_logger(LogLevel::Fatal, |_, _| {}));
-    DB::open_cf_descriptors_read_only(&settings, dir.join(ROCKS_DIR), families(), false)
-        .map_err(|error| ledger_error(dir, &error))
+    let path = dir.join(ROCKS_DIR);
+    let failed = |error| ledger_error(dir, &error);
+    let known = DB::list_cf(&settings, &path).map_err(failed)?;
+    let mut families = families();
+    families.retain(|family| known.iter().any(|name| name == family.name()));
+    DB::open_cf_descriptors_read_only(&settings, path, families, false)
+        .map_err(failed)
         .and_then(|db| last_record(&db))
 }
 
@@ -303,7 +311,9 @@ fn families() -> Vec<ColumnFamilyDescriptor> {
     families.extend(Table::ALL.into_iter().map(|table| match table {
         // Asked mostly for what isn't there: each new request UUID, and tickets still alive.
         Table::Tickets | Table::Requests => descriptor(table.name(), true),
-        Table::History | Table::Meta => descriptor(table.name(), false),
+        Table::History | Table::Threads | Table::ThreadEvents | Table::Replies | Table::Meta => {
+            descriptor(table.name(), false)
+        }
     }));
     families
 }

@@ -35,7 +35,7 @@ const DATA: &[(&str, &str)] = &[
     ("ledger.opened", r#"{"ledger_id":"99999999-8888-4777-8666-555555555555"}"#),
     ("ledger.recovered", r#"{"grace_seconds":10}"#),
     ("ledger.restored", r#"{"last_sequence":2,"reason":"restored"}"#),
-    ("user.created", r#"{"user":"bo","admin":false}"#),
+    ("user.created", r#"{"user":"bo","admin":false,"person":null}"#),
     ("user.disabled", r#"{"user":"bo"}"#),
     ("user.enabled", r#"{"user":"bo"}"#),
     (
@@ -150,6 +150,47 @@ const DATA: &[(&str, &str)] = &[
             r#"{"ticket_id":"7d8a6b0e-3f0c-4b5e-9d1a-2c4e6f8a0b1c","#,
             r#""scope":"teams/platform/website","lock_name":"build","owner":"ana","#,
             r#""wait_expires_at":"2025-11-29T15:54:56.000Z"}"#,
+        ),
+    ),
+    (
+        "activity.updated",
+        concat!(
+            r#"{"user":"ana","activity":"reading thread #42","#,
+            r#""request_uuid":"0f0e0d0c-0b0a-4900-8807-060504030201"}"#,
+        ),
+    ),
+    ("activity.cleared", r#"{"user":"ana"}"#),
+    (
+        "thread.created",
+        concat!(
+            r#"{"scope":"teams/platform/website","number":42,"is_mirror":true,"#,
+            r#""title":"Slow start","body":"Two\nlines","author":"ana","request_uuid":null,"#,
+            r#""fence":null}"#,
+        ),
+    ),
+    (
+        "thread.replied",
+        concat!(
+            r#"{"scope":"teams/platform/website","number":42,"#,
+            r#""reply_id":"aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee","kind":"implementation","#,
+            r#""body":"Pushed.","links":["branch:ana/slow-start","pull:7"],"author":"ana","#,
+            r#""parent":null,"level":1,"replies_count":1,"#,
+            r#""request_uuid":"0f0e0d0c-0b0a-4900-8807-060504030201","#,
+            r#""fence":{"lock_name":"thread-work.42","fence_token":15}}"#,
+        ),
+    ),
+    (
+        "thread.closed",
+        concat!(
+            r#"{"scope":"teams/platform/website","number":42,"user":"ana","request_uuid":null,"#,
+            r#""fence":null}"#,
+        ),
+    ),
+    (
+        "thread.reopened",
+        concat!(
+            r#"{"scope":"teams/platform/website","number":42,"user":"ana","request_uuid":null,"#,
+            r#""fence":null}"#,
         ),
     ),
 ];

@@ -169,7 +169,13 @@ fn goes_on(event: &Event, next: &Event) -> bool {
         | Event::LockHeartbeat(_)
         | Event::LockReleased(_)
         | Event::LockExpired(_)
-        | Event::LockWaitTimedOut(_) => false,
+        | Event::LockWaitTimedOut(_)
+        | Event::ActivityUpdated(_)
+        | Event::ActivityCleared(_)
+        | Event::ThreadCreated(_)
+        | Event::ThreadReplied(_)
+        | Event::ThreadClosed(_)
+        | Event::ThreadReopened(_) => false,
     }
 }
 

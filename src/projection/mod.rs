@@ -5,7 +5,9 @@
 
 pub mod as_of;
 pub mod history;
+pub mod thread;
 pub mod ticket;
+pub mod written;
 
 use crate::domain::event::{Event, Record, Subject};
 use crate::domain::id::{RequestUuid, TicketId};
@@ -24,9 +26,15 @@ pub fn puts(record: &Record, ended: Option<&Ticket>) -> Vec<Put> {
         let value = made.ticket_id.0.as_bytes().to_vec();
         puts.push(Put { table: Table::Requests, key, value });
     }
+    if let Some(written) = written::written(&record.event) {
+        let key = keys::request(written.user, written.operation, written.request_uuid);
+        let value = record.sequence.0.to_be_bytes().to_vec();
+        puts.push(Put { table: Table::Requests, key, value });
+    }
     if let Some(key) = history_key(record) {
         puts.push(Put { table: Table::History, key, value: Vec::new() });
     }
+    puts.extend(thread::puts(record));
     puts
 }
 
@@ -67,7 +75,13 @@ pub fn made(event: &Event) -> Option<Made<'_>> {
         | Event::LockExpired(_)
         | Event::LockBroken(_)
         | Event::LockWaitCancelled(_)
-        | Event::LockWaitTimedOut(_) => return None,
+        | Event::LockWaitTimedOut(_)
+        | Event::ActivityUpdated(_)
+        | Event::ActivityCleared(_)
+        | Event::ThreadCreated(_)
+        | Event::ThreadReplied(_)
+        | Event::ThreadClosed(_)
+        | Event::ThreadReopened(_) => return None,
     };
     Some(Made { owner, request_uuid, ticket_id })
 }
@@ -77,7 +91,7 @@ pub fn made(event: &Event) -> Option<Made<'_>> {
 fn history_key(record: &Record) -> Option<Vec<u8>> {
     match record.event.concerns() {
         Subject::Ledger => Some(keys::history_of_ledger(record.sequence)),
-        Subject::User(_) | Subject::Scope(_) => {
+        Subject::User(_) | Subject::Activity(_) | Subject::Scope(_) => {
             let (lock, _) = record.event.lock_and_ticket()?;
             Some(keys::history(&lock, record.sequence))
         }

@@ -10,11 +10,14 @@ use crate::domain::event::{Event, Record};
 use crate::domain::id::{RequestUuid, Sequence, TicketId};
 use crate::domain::name::{Actor, UserName};
 use crate::domain::refusal::Refusal;
+use crate::domain::thread::{ThreadKey, ThreadRow};
 use crate::domain::ticket::Ticket;
 use crate::domain::time::Time;
 use crate::domain::{Answer, At, Limits, Past, State, decide, invariant, settle};
-use crate::ledger::{Append, Hash, Ledger, LedgerError, Put, Stored};
-use crate::projection;
+use crate::ledger::keys::Operation;
+use crate::ledger::{Append, Hash, Ledger, LedgerError, Put, Stored, Table};
+use crate::projection::thread::{level, row};
+use crate::projection::{self, written};
 
 /// A batch in the making.
 pub struct Batch<'a> {
@@ -26,6 +29,9 @@ pub struct Batch<'a> {
     hash: Hash,
     closed: Closed,
     requests: HashMap<(UserName, RequestUuid), TicketId>,
+    written: HashMap<(UserName, Operation, RequestUuid), Sequence>,
+    /// What the batch put into the tables of threads, which later commands of it read.
+    threads: HashMap<(Table, Vec<u8>), Vec<u8>>,
     stored: Vec<Stored>,
     puts: Vec<Put>,
 }
@@ -58,6 +64,8 @@ impl<'a> Batch<'a> {
             hash: head.hash,
             closed: Closed::default(),
             requests: HashMap::new(),
+            written: HashMap::new(),
+            threads: HashMap::new(),
             stored: Vec::new(),
             puts: Vec::new(),
         }
@@ -110,9 +118,18 @@ impl<'a> Batch<'a> {
             panic!("the core broke a rule of its own: {broken}");
         }
         let ended = self.state.apply(&record);
-        self.puts.extend(projection::puts(&record, ended.as_ref()));
+        let puts = projection::puts(&record, ended.as_ref());
+        if record.event.thread().is_some() {
+            let kept = puts.iter().map(|put| ((put.table, put.key.clone()), put.value.clone()));
+            self.threads.extend(kept);
+        }
+        self.puts.extend(puts);
         if let Some(made) = projection::made(&record.event) {
             self.requests.insert((made.owner.clone(), made.request_uuid), made.ticket_id);
+        }
+        if let Some(made) = written::written(&record.event) {
+            let key = (made.user.clone(), made.operation, made.request_uuid);
+            self.written.insert(key, record.sequence);
         }
         let stored = Stored::new(&self.hash, &record);
         self.hash = stored.hash;
@@ -141,32 +158,98 @@ impl<'a> Batch<'a> {
 
     /// What is over and bears on a command, through the overlay of this batch.
     fn past(&self, caller: Caller, command: &Command) -> Result<Past, LedgerError> {
-        let (request, named) = match command {
+        let mut past = Past::default();
+        match command {
             Command::AcquireLock { input, .. } => {
-                let request = self.request(caller, input.request_uuid)?;
-                (request, request)
+                past.request = self.request(caller, input.request_uuid)?;
+                past.ticket = past.request.map_or(Ok(None), |id| self.ended(id))?;
             }
             Command::HeartbeatTicket { ticket_id, .. }
-            | Command::ReleaseTicket { ticket_id, .. } => (None, Some(*ticket_id)),
+            | Command::ReleaseTicket { ticket_id, .. } => past.ticket = self.ended(*ticket_id)?,
+            Command::UpdateActivity { request_uuid, .. } => {
+                past.written = self.written(caller, Operation::UpdateActivity, *request_uuid)?;
+            }
+            Command::CreateThread { scope, number, terms, .. } => {
+                let named = number.map(|number| ThreadKey { scope: scope.clone(), number });
+                past.thread = named.map_or(Ok(None), |thread| self.thread(&thread))?;
+                past.written = self.written(caller, Operation::CreateThread, terms.request_uuid)?;
+            }
+            Command::CreateReply { thread, input, terms, .. } => {
+                past.thread = self.thread(thread)?;
+                let parent = |id| level(thread, id, |table, key| self.thread_part(table, key));
+                past.parent_level = input.parent.map_or(Ok(None), parent)?;
+                past.written = self.written(caller, Operation::CreateReply, terms.request_uuid)?;
+            }
+            Command::CloseThread { thread, terms } => {
+                past.thread = self.thread(thread)?;
+                past.written = self.written(caller, Operation::CloseThread, terms.request_uuid)?;
+            }
+            Command::ReopenThread { thread, terms } => {
+                past.thread = self.thread(thread)?;
+                past.written = self.written(caller, Operation::ReopenThread, terms.request_uuid)?;
+            }
             Command::BreakLock { .. }
             | Command::CreateUser { .. }
             | Command::DisableUser { .. }
             | Command::EnableUser { .. }
             | Command::IssueToken { .. }
             | Command::RevokeToken { .. }
+            | Command::CreateAgent { .. }
+            | Command::RevokeAgentTokens { .. }
             | Command::CreateTeam { .. }
             | Command::SetTeamMember { .. }
             | Command::RemoveTeamMember { .. }
             | Command::CreateRepo { .. }
             | Command::GrantAccess { .. }
-            | Command::RevokeAccess { .. } => (None, None),
-        };
-        let ended = named.filter(|id| self.state.ticket(*id).is_none());
-        let ticket = ended.map_or(Ok(None), |id| self.ended(id))?;
-        Ok(Past { request, ticket })
+            | Command::RevokeAccess { .. }
+            | Command::ClearActivity => {}
+        }
+        Ok(past)
     }
 
+    fn thread(&self, thread: &ThreadKey) -> Result<Option<ThreadRow>, LedgerError> {
+        row(thread, |table, key| self.thread_part(table, key))
+    }
+
+    fn thread_part(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, LedgerError> {
+        match self.threads.get(&(table, key.to_vec())) {
+            Some(value) => Ok(Some(value.clone())),
+            None => self.ledger.get(table, key),
+        }
+    }
+
+    /// What the caller wrote under a request UUID, if it gives one.
+    fn written(
+        &self,
+        caller: Caller,
+        operation: Operation,
+        request_uuid: Option<RequestUuid>,
+    ) -> Result<Option<Record>, LedgerError> {
+        let (Some(user), Some(request_uuid)) = (self.user(caller), request_uuid) else {
+            return Ok(None);
+        };
+        let known = self.written.get(&(user.clone(), operation, request_uuid)).copied();
+        let known = match known {
+            Some(sequence) => Some(sequence),
+            None => written::by_request(self.ledger, user, operation, request_uuid)?,
+        };
+        let Some(sequence) = known else { return Ok(None) };
+        match self.closed.records.iter().find(|record| record.sequence == sequence) {
+            Some(record) => Ok(Some(record.clone())),
+            None => written::record(self.ledger, sequence).map(Some),
+        }
+    }
+
+    fn user(&self, caller: Caller) -> Option<&UserName> {
+        let Caller::Token(token) = caller else { return None };
+        self.state.access().token(token).map(|token| &token.user)
+    }
+
+    /// A ticket that has ended.
     fn ended(&self, id: TicketId) -> Result<Option<Ticket>, LedgerError> {
+        if self.state.ticket(id).is_some() {
+            return Ok(None);
+        }
         match self.closed.ended.get(&id) {
             Some(ticket) => Ok(Some(ticket.clone())),
             None => projection::ticket::ended(self.ledger, id),
@@ -178,15 +261,14 @@ impl<'a> Batch<'a> {
         caller: Caller,
         request_uuid: RequestUuid,
     ) -> Result<Option<TicketId>, LedgerError> {
-        let Caller::Token(token) = caller else { return Ok(None) };
-        let Some(token) = self.state.access().token(token) else { return Ok(None) };
+        let Some(user) = self.user(caller) else { return Ok(None) };
         #[cfg(feature = "planted-bugs")]
         if let Some(id) = self.request_of_anybody(request_uuid) {
             return Ok(Some(id));
         }
-        match self.requests.get(&(token.user.clone(), request_uuid)) {
+        match self.requests.get(&(user.clone(), request_uuid)) {
             Some(id) => Ok(Some(*id)),
-            None => projection::ticket::by_request(self.ledger, &token.user, request_uuid),
+            None => projection::ticket::by_request(self.ledger, user, request_uuid),
         }
     }
 

@@ -25,18 +25,19 @@ use tokio::sync::{oneshot, watch as tokio_watch};
 use crate::clock::LedgerClock;
 use crate::domain::command::{Caller, Command};
 use crate::domain::event::Record;
-use crate::domain::id::{FenceToken, Sequence, TicketId, TokenId};
+use crate::domain::id::{FenceToken, RequestUuid, Sequence, TicketId, TokenId};
 use crate::domain::refusal::Refusal;
 use crate::domain::scope::LockKey;
 use crate::domain::text::ShortText;
+use crate::domain::thread::ThreadKey;
 use crate::domain::ticket::TicketInput;
 use crate::domain::time::{LeaseSeconds, Time};
 use crate::domain::{Limits, State};
-use crate::ledger::{Ledger, LedgerError};
-use crate::projection::ticket::by_request;
+use crate::ledger::keys::{self, Operation};
+use crate::ledger::{Ledger, LedgerError, Table};
 use crate::random;
 use crate::wire::token;
-use crate::wire::view::{LockView, TicketAnswer, TicketView};
+use crate::wire::view::{ActivityView, LockView, TicketAnswer, TicketView};
 
 use disk::Disk;
 use fail_stop::FailStop;
@@ -103,7 +104,35 @@ pub enum ServiceError {
 enum Told {
     Ticket(Box<TicketAnswer>),
     Lock(Box<LockView>),
+    Thread(Box<ThreadTold>),
+    Activity(Box<ActivityTold>),
     Done(Sequence),
+}
+
+/// What the writer of a thread is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadTold {
+    /// The thread.
+    pub thread: ThreadKey,
+    /// What was written; `None` if it had been written before, or was so already.
+    pub record: Option<Record>,
+    /// The event that wrote it, now or before.
+    pub written: Option<Sequence>,
+    /// Whether it had been written before, under the same request UUID.
+    pub is_replay: bool,
+    /// The state at the end of the append.
+    pub sequence: Sequence,
+}
+
+/// What a user is told who said what it is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActivityTold {
+    /// What it says now.
+    pub activity: ActivityView,
+    /// Whether it had said so before, under the same request UUID.
+    pub is_replay: bool,
+    /// The state that this shows.
+    pub sequence: Sequence,
 }
 
 /// The running writer.
@@ -221,7 +250,7 @@ impl Service {
     ) -> Result<LockView, ServiceError> {
         match self.submit(caller, Command::BreakLock { lock, fence_token, reason }).await? {
             Told::Lock(view) => Ok(*view),
-            Told::Ticket(_) | Told::Done(_) => unreachable!("breaking answers with the lock"),
+            _ => unreachable!("breaking answers with the lock"),
         }
     }
 
@@ -238,7 +267,39 @@ impl Service {
     ) -> Result<Sequence, ServiceError> {
         match self.submit(caller, command).await? {
             Told::Done(sequence) => Ok(sequence),
-            Told::Ticket(_) | Told::Lock(_) => unreachable!("administration has no ticket"),
+            _ => unreachable!("administration answers with the state alone"),
+        }
+    }
+
+    /// Writes to a thread, or begins one.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`]
+    pub async fn write_thread(
+        &self,
+        caller: TokenId,
+        command: Command,
+    ) -> Result<ThreadTold, ServiceError> {
+        match self.submit(caller, command).await? {
+            Told::Thread(told) => Ok(*told),
+            _ => unreachable!("a write to a thread answers with it"),
+        }
+    }
+
+    /// Says what the caller is doing, or that it is doing nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`]
+    pub async fn write_activity(
+        &self,
+        caller: TokenId,
+        command: Command,
+    ) -> Result<ActivityTold, ServiceError> {
+        match self.submit(caller, command).await? {
+            Told::Activity(told) => Ok(*told),
+            _ => unreachable!("an activity answers with itself"),
         }
     }
 
@@ -249,7 +310,7 @@ impl Service {
     ) -> Result<TicketAnswer, ServiceError> {
         match self.submit(caller, command).await? {
             Told::Ticket(answer) => Ok(*answer),
-            Told::Lock(_) | Told::Done(_) => unreachable!("a ticket's command answers with it"),
+            _ => unreachable!("a ticket's command answers with it"),
         }
     }
 
@@ -279,17 +340,30 @@ impl Service {
     /// Whether a command takes something on. A retry reads what there is; ending holds and taking
     /// access away must be possible while the disk is nearly full.
     fn is_new_work(&self, caller: TokenId, command: &Command) -> bool {
+        use Operation::{CloseThread, CreateReply, CreateThread, ReopenThread, UpdateActivity};
+        let is_known = |operation, request_uuid: Option<RequestUuid>| {
+            let user =
+                self.read(|state| state.access().token(caller).map(|token| token.user.clone()));
+            let (Some(user), Some(request_uuid)) = (user, request_uuid) else { return false };
+            let key = keys::request(&user, operation, request_uuid);
+            // Where the ledger can't be read, the writer will say so.
+            !matches!(self.ledger().get(Table::Requests, &key), Ok(None))
+        };
         match command {
             Command::AcquireLock { input, .. } => {
-                let owner =
-                    self.read(|state| state.access().token(caller).map(|token| token.user.clone()));
-                let known = |owner| by_request(self.ledger(), &owner, input.request_uuid);
-                // Where the ledger can't be read, the writer will say so.
-                !owner.is_some_and(|owner| !matches!(known(owner), Ok(None)))
+                !is_known(Operation::AcquireLock, Some(input.request_uuid))
             }
+            Command::UpdateActivity { request_uuid, .. } => {
+                !is_known(UpdateActivity, *request_uuid)
+            }
+            Command::CreateThread { terms, .. } => !is_known(CreateThread, terms.request_uuid),
+            Command::CreateReply { terms, .. } => !is_known(CreateReply, terms.request_uuid),
+            Command::CloseThread { terms, .. } => !is_known(CloseThread, terms.request_uuid),
+            Command::ReopenThread { terms, .. } => !is_known(ReopenThread, terms.request_uuid),
             Command::CreateUser { .. }
             | Command::EnableUser { .. }
             | Command::IssueToken { .. }
+            | Command::CreateAgent { .. }
             | Command::CreateTeam { .. }
             | Command::SetTeamMember { .. }
             | Command::CreateRepo { .. }
@@ -299,8 +373,10 @@ impl Service {
             | Command::BreakLock { .. }
             | Command::DisableUser { .. }
             | Command::RevokeToken { .. }
+            | Command::RevokeAgentTokens { .. }
             | Command::RemoveTeamMember { .. }
-            | Command::RevokeAccess { .. } => false,
+            | Command::RevokeAccess { .. }
+            | Command::ClearActivity => false,
         }
     }
 
@@ -381,11 +457,19 @@ fn lane(command: &Command) -> Lane {
         | Command::EnableUser { .. }
         | Command::IssueToken { .. }
         | Command::RevokeToken { .. }
+        | Command::CreateAgent { .. }
+        | Command::RevokeAgentTokens { .. }
         | Command::CreateTeam { .. }
         | Command::SetTeamMember { .. }
         | Command::RemoveTeamMember { .. }
         | Command::CreateRepo { .. }
         | Command::GrantAccess { .. }
-        | Command::RevokeAccess { .. } => Lane::Others,
+        | Command::RevokeAccess { .. }
+        | Command::UpdateActivity { .. }
+        | Command::ClearActivity
+        | Command::CreateThread { .. }
+        | Command::CreateReply { .. }
+        | Command::CloseThread { .. }
+        | Command::ReopenThread { .. } => Lane::Others,
     }
 }

@@ -168,7 +168,8 @@ impl Service {
             Ok(WhoAmI {
                 user: user.clone(),
                 admin: account.admin,
-                disabled: account.is_disabled,
+                person: account.person.clone(),
+                disabled: !access.is_in_service(user),
                 token_id: caller,
                 label: token.label.clone(),
                 expires_at: token.expires_at,
@@ -382,10 +383,10 @@ fn user_of(state: &State, now: Time, caller: TokenId) -> Result<&UserName, Refus
 
 /// Refuses a user who is out of service: it may read nothing but its own tickets.
 fn require_service(state: &State, user: &UserName) -> Result<(), Refusal> {
-    match state.access().user(user) {
-        Some(account) if !account.is_disabled => Ok(()),
-        _ => Err(Refusal::Forbidden("a disabled user may only read and release its own tickets")),
+    if state.access().is_in_service(user) {
+        return Ok(());
     }
+    Err(Refusal::Forbidden("a disabled user may only read and release its own tickets"))
 }
 
 /// Refuses whoever may not read a scope, as if there were none.

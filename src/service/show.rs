@@ -8,7 +8,9 @@ use crate::domain::name::UserName;
 use crate::domain::scope::LockKey;
 use crate::domain::ticket::{End, Phase, Ticket};
 use crate::domain::{Lock, State};
-use crate::wire::view::{CycleEdgeView, HolderView, LockView, TicketAnswer, TicketView};
+use crate::wire::view::{
+    ActivityView, CycleEdgeView, HolderView, LockView, TicketAnswer, TicketView,
+};
 
 /// A ticket, with what only the state around it knows.
 pub(crate) fn ticket_view(state: &State, ticket: &Ticket) -> TicketView {
@@ -16,6 +18,15 @@ pub(crate) fn ticket_view(state: &State, ticket: &Ticket) -> TicketView {
         depth: state.depth(ticket),
         queue_position: state.queue_position(ticket),
         ticket: ticket.clone(),
+    }
+}
+
+/// What a user says it is doing, and whether it holds anything.
+pub(crate) fn activity_view(state: &State, user: &UserName) -> ActivityView {
+    ActivityView {
+        user: user.clone(),
+        activity: state.activity(user).cloned(),
+        has_holds: state.is_holder(user),
     }
 }
 

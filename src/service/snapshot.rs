@@ -21,7 +21,7 @@ const KEY: &str = "snapshot";
 const HEAD_KEY: &str = "snapshot-head";
 
 /// Of the form below and of everything in it. Any change is a new version.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

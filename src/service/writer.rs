@@ -17,10 +17,10 @@ use tokio::sync::oneshot;
 
 use super::batch::{Batch, Closed};
 use super::queue::Company;
-use super::{Refused, Shared, Told, show, snapshot};
+use super::{ActivityTold, Refused, Shared, ThreadTold, Told, show, snapshot};
 use crate::clock;
 use crate::domain::command::{Caller, Command};
-use crate::domain::event::Event;
+use crate::domain::event::{Event, Record};
 use crate::domain::id::{Sequence, TicketId};
 use crate::domain::name::UserName;
 use crate::domain::refusal::Refusal;
@@ -170,6 +170,24 @@ impl Writer {
                 let view = show::lock_view(&self.state, &lock, self.state.head());
                 Ok(Told::Lock(Box::new(view)))
             }
+            Answer::Thread { thread, written, is_replay } => {
+                let is_written = |record: &&Record| Some(record.sequence) == written;
+                // A replay's record is not of this batch; what it wrote is read as it is now.
+                let record = closed.records.iter().find(is_written).cloned();
+                let sequence = self.state.head();
+                Ok(Told::Thread(Box::new(ThreadTold {
+                    thread,
+                    record,
+                    written,
+                    is_replay,
+                    sequence,
+                })))
+            }
+            Answer::Activity { user, is_replay } => {
+                let activity = show::activity_view(&self.state, &user);
+                let sequence = self.state.head();
+                Ok(Told::Activity(Box::new(ActivityTold { activity, is_replay, sequence })))
+            }
             Answer::Done => Ok(Told::Done(self.state.head())),
         }
     }
@@ -244,6 +262,12 @@ fn stops_waiting(event: &Event) -> Option<TicketId> {
         | Event::LockHeartbeat(_)
         | Event::LockReleased(_)
         | Event::LockExpired(_)
-        | Event::LockBroken(_) => None,
+        | Event::LockBroken(_)
+        | Event::ActivityUpdated(_)
+        | Event::ActivityCleared(_)
+        | Event::ThreadCreated(_)
+        | Event::ThreadReplied(_)
+        | Event::ThreadClosed(_)
+        | Event::ThreadReopened(_) => None,
     }
 }

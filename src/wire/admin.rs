@@ -27,7 +27,10 @@ pub struct WhoAmI {
     pub user: UserName,
     /// Whether it administers the server.
     pub admin: bool,
-    /// Whether it is out of service.
+    /// Of an agent: whose it is.
+    #[serde(default)]
+    pub person: Option<UserName>,
+    /// Whether it is out of service, as an agent is with its person.
     pub disabled: bool,
     /// The token's public part.
     pub token_id: TokenId,
@@ -66,7 +69,10 @@ pub struct User {
     pub user: UserName,
     /// Whether it administers the server.
     pub admin: bool,
-    /// Whether it is out of service.
+    /// Of an agent: whose it is.
+    #[serde(default)]
+    pub person: Option<UserName>,
+    /// Whether it was taken out of service itself.
     pub disabled: bool,
     /// When it was made.
     pub created_at: Time,
@@ -78,6 +84,7 @@ impl User {
         Self {
             user: name.clone(),
             admin: user.admin,
+            person: user.person.clone(),
             disabled: user.is_disabled,
             created_at: user.created_at,
         }

@@ -4,6 +4,7 @@
 //! times; only the JSON turns them into what remains of a lease.
 //! Deliberately absent: serde. What leaves the process is in the sibling modules.
 
+use crate::domain::activity::Activity;
 use crate::domain::id::{FenceToken, Sequence, TicketId};
 use crate::domain::name::{LockName, UserName};
 use crate::domain::scope::{LockKey, Scope};
@@ -63,6 +64,17 @@ pub struct TicketAnswer {
     pub cycle: Vec<CycleEdgeView>,
     /// The state that this shows.
     pub sequence: Sequence,
+}
+
+/// What a user says it is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActivityView {
+    /// Who.
+    pub user: UserName,
+    /// What it says; `None` if it says nothing.
+    pub activity: Option<Activity>,
+    /// Whether it holds any lock now.
+    pub has_holds: bool,
 }
 
 /// A lock: who holds it and who waits, in order.

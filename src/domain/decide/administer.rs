@@ -4,12 +4,13 @@
 //! cancels the waits that needed it, in the same append: so no promotion has to ask again.
 
 use super::Context;
-use crate::domain::access::Role;
+use crate::domain::access::{Role, TokenHash, User};
 use crate::domain::command::Command;
 use crate::domain::event::{
     AccessGranted, AccessRevoked, Event, LockWaitCancelled, RepoCreated, TeamCreated,
     TeamMemberAdded, TeamMemberRemoved, TokenIssued, TokenRevoked, UserChanged, UserCreated,
 };
+use crate::domain::id::TokenId;
 use crate::domain::name::{Actor, TeamName, UserName};
 use crate::domain::refusal::Refusal;
 use crate::domain::scope::{Scope, ScopeKind};
@@ -36,7 +37,15 @@ fn change(context: &Context<'_>, command: &Command) -> Result<Option<Event>, Ref
             if access.user(user).is_some() {
                 return Err(Refusal::AlreadyExists("user"));
             }
-            Ok(Some(Event::UserCreated(UserCreated { user: user.clone(), admin: *admin })))
+            let is_user = |person: &str| person.parse().is_ok_and(|p| access.user(&p).is_some());
+            let mut dots = user.as_str().match_indices('.');
+            if dots.any(|(at, _)| is_user(&user.as_str()[..at])) {
+                let rule = "must not be the name of a user, a dot and more: \
+                     such names are for that user's agents";
+                return Err(Refusal::InvalidArgument { field: "user", rule });
+            }
+            let (user, admin) = (user.clone(), *admin);
+            Ok(Some(Event::UserCreated(UserCreated { user, admin, person: None })))
         }
         Command::DisableUser { user } => {
             context.require_server_admin()?;
@@ -59,23 +68,8 @@ fn change(context: &Context<'_>, command: &Command) -> Result<Option<Event>, Ref
         Command::IssueToken { token_id, user, sha256, label, expires_in_days } => {
             context.require_server_admin()?;
             context.require_user(user)?;
-            if access.token(*token_id).is_some() {
-                return Err(Refusal::AlreadyExists("token"));
-            }
-            if expires_in_days.is_some_and(|days| !TOKEN_DAYS.contains(&days)) {
-                return Err(Refusal::InvalidArgument {
-                    field: "expires_in_days",
-                    rule: "must be a whole number from 1 to 36500",
-                });
-            }
-            let end = |days: u32| context.at.time.plus_seconds(days * SECONDS_A_DAY);
-            Ok(Some(Event::TokenIssued(TokenIssued {
-                token_id: *token_id,
-                user: user.clone(),
-                sha256: *sha256,
-                label: label.clone(),
-                expires_at: expires_in_days.map(end),
-            })))
+            let new = NewToken { token_id: *token_id, sha256: *sha256, label };
+            Ok(Some(context.token_issued(user, new, *expires_in_days)?))
         }
         Command::RevokeToken { token_id } => {
             context.require_server_admin()?;
@@ -98,7 +92,15 @@ fn change(context: &Context<'_>, command: &Command) -> Result<Option<Event>, Ref
         Command::AcquireLock { .. }
         | Command::HeartbeatTicket { .. }
         | Command::ReleaseTicket { .. }
-        | Command::BreakLock { .. } => unreachable!("lock commands are decided elsewhere"),
+        | Command::BreakLock { .. }
+        | Command::CreateAgent { .. }
+        | Command::RevokeAgentTokens { .. }
+        | Command::UpdateActivity { .. }
+        | Command::ClearActivity
+        | Command::CreateThread { .. }
+        | Command::CreateReply { .. }
+        | Command::CloseThread { .. }
+        | Command::ReopenThread { .. } => unreachable!("decided elsewhere"),
     }
 }
 
@@ -109,7 +111,7 @@ fn set_member(
     role: Role,
 ) -> Result<Option<Event>, Refusal> {
     context.require_role(&Scope::team(team), Role::Admin)?;
-    context.require_user(user)?;
+    context.require_no_agent(user)?;
     let present = context.state.access().team(team).and_then(|team| team.members.get(user));
     let event = TeamMemberAdded { team: team.clone(), user: user.clone(), role };
     Ok((present != Some(&role)).then_some(Event::TeamMemberAdded(event)))
@@ -147,7 +149,7 @@ fn grant(
     role: Role,
 ) -> Result<Option<Event>, Refusal> {
     context.require_role(scope, Role::Admin)?;
-    context.require_user(user)?;
+    context.require_no_agent(user)?;
     let present = context.state.access().grants(scope).find(|(name, _)| *name == user);
     let event = AccessGranted { scope: scope.clone(), user: user.clone(), role };
     Ok((present.map(|(_, role)| role) != Some(role)).then_some(Event::AccessGranted(event)))
@@ -170,9 +172,49 @@ impl Context<'_> {
         }
     }
 
-    fn require_user(&self, user: &UserName) -> Result<&crate::domain::access::User, Refusal> {
+    fn require_user(&self, user: &UserName) -> Result<&User, Refusal> {
         self.state.access().user(user).ok_or(Refusal::NotFound("user"))
     }
+
+    /// Needs a user to whom a role can be given.
+    fn require_no_agent(&self, user: &UserName) -> Result<(), Refusal> {
+        if self.require_user(user)?.person.is_none() {
+            return Ok(());
+        }
+        let rule = "must not be an agent, which has its person's role, at most write";
+        Err(Refusal::InvalidArgument { field: "user", rule })
+    }
+
+    /// A token for a user.
+    pub(super) fn token_issued(
+        &self,
+        user: &UserName,
+        new: NewToken<'_>,
+        expires_in_days: Option<u32>,
+    ) -> Result<Event, Refusal> {
+        if self.state.access().token(new.token_id).is_some() {
+            return Err(Refusal::AlreadyExists("token"));
+        }
+        if expires_in_days.is_some_and(|days| !TOKEN_DAYS.contains(&days)) {
+            let rule = "must be a whole number from 1 to 36500";
+            return Err(Refusal::InvalidArgument { field: "expires_in_days", rule });
+        }
+        let end = |days: u32| self.at.time.plus_seconds(days * SECONDS_A_DAY);
+        Ok(Event::TokenIssued(TokenIssued {
+            token_id: new.token_id,
+            user: user.clone(),
+            sha256: new.sha256,
+            label: new.label.clone(),
+            expires_at: expires_in_days.map(end),
+        }))
+    }
+}
+
+/// A token in the making.
+pub(super) struct NewToken<'a> {
+    pub(super) token_id: TokenId,
+    pub(super) sha256: TokenHash,
+    pub(super) label: &'a Option<ShortText>,
 }
 
 /// The waits that end because the change leaves their identity without write access.
@@ -185,8 +227,12 @@ fn cancelled_waits(context: &Context<'_>, change: &Event) -> Vec<Event> {
     else {
         return Vec::new();
     };
+    // An agent has what its person has, so it loses what its person loses.
+    let agents = context.state.access().agents_of(user).map(|(agent, _)| agent);
+    let losers: Vec<&UserName> = std::iter::once(user).chain(agents).collect();
+    let tickets = || losers.iter().flat_map(|loser| context.state.tickets_of(loser));
     // Most changes find nobody waiting, and then cost nothing that grows with the users.
-    if !context.state.tickets_of(user).any(Ticket::is_waiting) {
+    if !tickets().any(Ticket::is_waiting) {
         return Vec::new();
     }
     let is_disabled = matches!(change, Event::UserDisabled(_));
@@ -206,5 +252,5 @@ fn cancelled_waits(context: &Context<'_>, change: &Event) -> Vec<Event> {
             reason: Some(reason.clone()),
         })
     };
-    context.state.tickets_of(user).filter(is_lost).map(cancelled).collect()
+    tickets().filter(is_lost).map(cancelled).collect()
 }

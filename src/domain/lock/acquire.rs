@@ -142,6 +142,10 @@ impl New<'_> {
         if self.context.state.tickets_len(self.user) >= most {
             return Err(Refusal::LimitReached { limit: "live tickets of one identity", most });
         }
+        let most = self.context.limits.live_tickets_per_scope;
+        if self.context.state.tickets_len_in(&self.input.scope) >= most {
+            return Err(Refusal::LimitReached { limit: "live tickets in one scope", most });
+        }
         Ok(())
     }
 }

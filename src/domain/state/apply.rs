@@ -2,6 +2,7 @@
 //! with every number that follows from it.
 
 use super::{Hold, Lock, Place, State};
+use crate::domain::activity::Activity;
 use crate::domain::event::{Event, LockPromoted, LockQueued, Record};
 use crate::domain::id::{FenceToken, Sequence, TicketId};
 use crate::domain::name::UserName;
@@ -27,6 +28,7 @@ impl State {
             Event::LockAcquired(e) => {
                 let mut ticket = begin(sequence, time, e.ticket_id, &e.owner, e.input());
                 ticket.held_at = Some(time);
+                self.count_in_scope(&e.scope);
                 self.hold(ticket, e.fence_token, e.lease_expires_at);
             }
             Event::LockQueued(e) => self.queue(sequence, time, e),
@@ -72,7 +74,21 @@ impl State {
             | Event::TeamMemberRemoved(_)
             | Event::RepoCreated(_)
             | Event::AccessGranted(_)
-            | Event::AccessRevoked(_) => {}
+            | Event::AccessRevoked(_)
+            | Event::ThreadReplied(_)
+            | Event::ThreadClosed(_)
+            | Event::ThreadReopened(_) => {}
+            Event::ActivityUpdated(e) => {
+                let activity = Activity { text: e.activity.clone(), set_at: time, sequence };
+                self.activities.insert(e.user.clone(), activity);
+            }
+            Event::ActivityCleared(e) => {
+                self.activities.remove(&e.user);
+            }
+            Event::ThreadCreated(e) => {
+                let newest = self.newest_threads.entry(e.scope.clone()).or_insert(e.number);
+                *newest = e.number.max(*newest);
+            }
         }
         None
     }
@@ -112,6 +128,7 @@ impl State {
         let new_place = || Place { owner: e.owner.clone(), tickets: Vec::new() };
         lock.places.entry(place).or_insert_with(new_place).tickets.push(e.ticket_id);
         self.queueing.entry(e.owner.clone()).or_default().insert(key);
+        self.count_in_scope(&e.scope);
         self.wait_deadlines.insert((e.wait_expires_at, sequence, e.ticket_id));
         self.by_owner.entry(e.owner.clone()).or_default().insert((sequence, e.ticket_id));
         self.tickets.insert(e.ticket_id, ticket);
@@ -196,6 +213,12 @@ impl State {
 
     fn forget_owned(&mut self, ticket: &Ticket) {
         remove_key(&mut self.by_owner, &ticket.owner, &(ticket.made_at, ticket.id));
+        let scope = &ticket.input.scope;
+        let count = self.by_scope.get_mut(scope).expect("a live ticket is counted");
+        *count -= 1;
+        if *count == 0 {
+            self.by_scope.remove(scope);
+        }
     }
 
     /// The recovery grace: each lease that was taken or renewed since its last grace is lifted to

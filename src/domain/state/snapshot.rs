@@ -1,15 +1,20 @@
 //! The state in a form that can be stored, so that a start needn't replay the whole ledger.
 //!
-//! Only what can't be derived is stored: tickets, the order of holds and queues, access. Indexes
+//! Only what can't be derived is stored: tickets, the order of holds and queues, access,
+//! activities, the numbers of threads. Indexes
 //! are rebuilt, so a snapshot can't disagree with itself.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Hold, Lock, Place, State};
 use crate::domain::access::Access;
+use crate::domain::activity::Activity;
 use crate::domain::id::{FenceToken, LedgerId, Sequence, TicketId};
 use crate::domain::name::{LockName, UserName};
 use crate::domain::scope::{LockKey, Scope};
+use crate::domain::thread::ThreadNumber;
 use crate::domain::ticket::{Phase, Ticket};
 use crate::domain::time::Time;
 
@@ -22,6 +27,8 @@ pub struct Snapshot {
     time: Time,
     newest_fence: Option<FenceToken>,
     access: Access,
+    activities: BTreeMap<UserName, Activity>,
+    newest_threads: BTreeMap<Scope, ThreadNumber>,
     tickets: Vec<Ticket>,
     locks: Vec<LockSnapshot>,
 }
@@ -64,6 +71,8 @@ impl State {
             time: self.time,
             newest_fence: self.newest_fence,
             access: self.access.clone(),
+            activities: self.activities.clone(),
+            newest_threads: self.newest_threads.clone(),
             tickets: self.tickets.values().cloned().collect(),
             locks: self.locks.iter().map(lock_snapshot).collect(),
         }
@@ -86,6 +95,8 @@ impl From<Snapshot> for State {
             time: snapshot.time,
             newest_fence: snapshot.newest_fence,
             access: snapshot.access,
+            activities: snapshot.activities,
+            newest_threads: snapshot.newest_threads,
             ..State::default()
         };
         for ticket in snapshot.tickets {
@@ -103,6 +114,7 @@ impl State {
     fn index_ticket(&mut self, ticket: &Ticket) {
         let owned = self.by_owner.entry(ticket.owner.clone()).or_default();
         owned.insert((ticket.made_at, ticket.id));
+        self.count_in_scope(&ticket.input.scope);
         match ticket.phase {
             Phase::Held { lease_expires_at, .. } => {
                 self.lease_deadlines.insert((lease_expires_at, ticket.made_at, ticket.id));

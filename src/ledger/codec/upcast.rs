@@ -1,0 +1,52 @@
+//! Old shapes of events, and what each means in the newest one.
+//!
+//! A shape that was ever written stands here for ever, so that every ledger stays readable.
+
+use serde::Deserialize;
+
+use crate::domain::event::{Event, UserCreated};
+use crate::domain::name::UserName;
+
+/// Reads the `data` of an old version of a type; `None` if there never was that version.
+pub(super) fn from_old_data(
+    type_name: &str,
+    version: u32,
+    data: &str,
+) -> Option<serde_json::Result<Event>> {
+    match (type_name, version) {
+        ("user.created", 1) => Some(serde_json::from_str(data).map(|old: UserCreated1| old.into())),
+        _ => None,
+    }
+}
+
+/// `user.created`, version 1: there were no agents.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UserCreated1 {
+    user: UserName,
+    admin: bool,
+}
+
+impl From<UserCreated1> for Event {
+    fn from(old: UserCreated1) -> Self {
+        let UserCreated1 { user, admin } = old;
+        Self::UserCreated(UserCreated { user, admin, person: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::decode;
+
+    #[test]
+    fn a_user_of_the_first_version_is_no_agent() {
+        let line = concat!(
+            r#"{"sequence":4,"time":"2025-11-29T15:54:55.007Z","actor":"ana","#,
+            r#""type":"user.created","version":1,"subject":"users/bo","#,
+            r#""data":{"user":"bo","admin":true}}"#
+        );
+        let record = decode(line.as_bytes()).expect("a record of the first version");
+        let data = serde_json::to_string(&record.event).expect("it has text keys only");
+        assert_eq!(data, r#"{"user":"bo","admin":true,"person":null}"#);
+    }
+}
