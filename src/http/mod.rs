@@ -8,7 +8,9 @@
 //! Deliberately absent: HTTP/2, TLS, compression and CORS. A proxy in front has the first two, the
 //! third would hold back a feed's events, and the last would let other sites' pages in.
 
+mod activity;
 mod admin;
+mod agents;
 mod answer;
 mod body;
 mod call;
@@ -23,6 +25,7 @@ mod routes;
 mod server;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod tickets;
 mod whoami;
 

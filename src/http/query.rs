@@ -90,6 +90,26 @@ impl Query {
         self.scope_if_any()?.ok_or_else(|| Failure::invalid("repo", SCOPE_RULE))
     }
 
+    /// Where a page begins, in a list whose cursors are names or numbers.
+    pub(super) fn parsed_cursor<T: std::str::FromStr>(
+        &self,
+        rule: &str,
+    ) -> Result<Option<T>, Failure> {
+        let invalid = |_| Failure::invalid("cursor", rule);
+        self.cursor()?.map(|text| text.parse().map_err(invalid)).transpose()
+    }
+
+    /// The scope, which must be a repository.
+    pub(super) fn repo(&self) -> Result<Scope, Failure> {
+        let scope = self.scope()?;
+        match scope.kind() {
+            ScopeKind::Repo(_) => Ok(scope),
+            ScopeKind::Team(_) | ScopeKind::User(_) => {
+                Err(Failure::invalid("repo", "is needed: threads belong to repositories"))
+            }
+        }
+    }
+
     /// The scope, where a call also makes sense without one.
     pub(super) fn scope_if_any(&self) -> Result<Option<Scope>, Failure> {
         let mut given = SCOPE.iter().filter_map(|name| Some((*name, self.text(name)?)));

@@ -12,7 +12,7 @@ use axum::routing::{MethodFilter, on};
 use super::admin::{access, repos, teams, tokens, users};
 use super::call::{self, Call};
 use super::failure::Failure;
-use super::{Api, events, locks, operations, tickets, whoami};
+use super::{Api, activity, agents, events, locks, operations, threads, tickets, whoami};
 
 /// Who may call a route. There is no default: each route says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,9 +58,23 @@ fn all() -> Vec<Route> {
             Token,
             tickets::heartbeat,
         ),
+        // Threads. Each takes the repository as ?repo=.
+        route(GET, "/v1/threads", Token, threads::list),
+        route(POST, "/v1/threads", Token, threads::create),
+        route(GET, "/v1/threads/{number}", Token, threads::get),
+        route(POST, "/v1/threads/{number}/replies", Token, threads::reply),
+        route(POST, "/v1/threads/{number}/close", Token, threads::close),
+        route(POST, "/v1/threads/{number}/reopen", Token, threads::reopen),
+        // What users say they are doing.
+        route(GET, "/v1/activity", Token, activity::list),
+        route(PUT, "/v1/activity", Token, activity::update),
+        route(DELETE, "/v1/activity", Token, activity::clear),
         // What concerns the caller.
         route(GET, "/v1/tickets", Token, tickets::list_own),
         route(GET, "/v1/whoami", Token, whoami::get),
+        route(GET, "/v1/agents", Token, agents::list),
+        route(POST, "/v1/agents", Token, agents::create),
+        route(DELETE, "/v1/agents/{name}/tokens", Token, agents::revoke_tokens),
         // The feed, or a page of events.
         route(GET, "/v1/events", Token, events::get),
         // Administration.

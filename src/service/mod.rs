@@ -12,6 +12,7 @@ mod queue;
 pub mod recover;
 mod show;
 mod snapshot;
+pub mod token;
 mod watch;
 mod writer;
 
@@ -25,7 +26,7 @@ use tokio::sync::{oneshot, watch as tokio_watch};
 use crate::clock::LedgerClock;
 use crate::domain::command::{Caller, Command};
 use crate::domain::event::Record;
-use crate::domain::id::{FenceToken, RequestUuid, Sequence, TicketId, TokenId};
+use crate::domain::id::{FenceToken, ReplyId, RequestUuid, Sequence, TicketId, TokenId};
 use crate::domain::refusal::Refusal;
 use crate::domain::scope::LockKey;
 use crate::domain::text::ShortText;
@@ -36,7 +37,7 @@ use crate::domain::{Limits, State};
 use crate::ledger::keys::{self, Operation};
 use crate::ledger::{Ledger, LedgerError, Table};
 use crate::random;
-use crate::wire::token;
+use crate::wire::token as token_text;
 use crate::wire::view::{ActivityView, LockView, TicketAnswer, TicketView};
 
 use disk::Disk;
@@ -181,9 +182,9 @@ impl Service {
 
     /// The token that a text stands for; `None` if it is unknown, wrong, revoked or expired. Takes
     /// as long for an unknown one as for a wrong one.
-    pub fn authenticate(&self, token_text: &str) -> Option<TokenId> {
-        let id = token::parse(token_text)?;
-        let hash = token::hash(token_text);
+    pub fn authenticate(&self, text: &str) -> Option<TokenId> {
+        let id = token_text::parse(text)?;
+        let hash = token_text::hash(text);
         let now = self.now();
         self.read(|state| {
             let token = state.access().token(id);
@@ -285,6 +286,11 @@ impl Service {
             Told::Thread(told) => Ok(*told),
             _ => unreachable!("a write to a thread answers with it"),
         }
+    }
+
+    /// An id for a reply that is to be written.
+    pub fn new_reply_id(&self) -> ReplyId {
+        ReplyId(random::uuid_at(self.now()))
     }
 
     /// Says what the caller is doing, or that it is doing nothing.

@@ -6,6 +6,9 @@
 //! Nothing that isn't published is shown: the ledger may be a little ahead of the published state,
 //! so what is read from it is cut off at that state's head.
 
+mod people;
+mod threads;
+
 use std::time::Duration;
 
 use tokio_stream::Stream;

@@ -122,6 +122,36 @@ impl Token {
     }
 }
 
+/// An agent of the asker's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    /// The user that it is: the person's name, a dot, and its own name.
+    pub user: UserName,
+    /// Its own name.
+    pub name: String,
+    /// Whether it was taken out of service itself.
+    pub disabled: bool,
+    /// When it was made.
+    pub created_at: Time,
+    /// Its tokens, without their secrets.
+    pub tokens: Vec<Token>,
+}
+
+impl Agent {
+    /// An agent by the name of its user.
+    pub fn new(name: &UserName, user: &access::User, tokens: Vec<Token>) -> Self {
+        let person = user.person.as_ref().map_or("", |person| person.as_str());
+        let own = name.as_str().strip_prefix(person).unwrap_or(name.as_str());
+        Self {
+            user: name.clone(),
+            name: own.trim_start_matches('.').to_owned(),
+            disabled: user.is_disabled,
+            created_at: user.created_at,
+            tokens,
+        }
+    }
+}
+
 /// A team.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Team {
