@@ -27,8 +27,8 @@ pub enum Command {
     /// is none.
     ///
     /// Makes the data directory if there is none, with the users admin, claude and codex, the team
-    /// platform (claude and codex write) and the repository teams/platform/website. Writes each
-    /// token to DIR/tokens/NAME (mode 0600) and prints the lines to export.
+    /// platform (claude and codex write), the repository teams/platform/website and its thread 42.
+    /// Writes each token to DIR/tokens/NAME (mode 0600) and prints the lines to export.
     Dev {
         /// The data directory.
         #[arg(long, env = "PEARING_DATA", value_name = "DIR", default_value = ".pearing-dev")]

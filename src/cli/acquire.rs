@@ -11,13 +11,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::args::AcquireArgs;
 use super::locks::exit_code;
+use super::notes::name_request;
 use super::output::{Format, Output};
 use super::{Ended, text};
 use crate::client::{Acquire, Client, ClientError, LONG_POLL_SECONDS_MAX, Reply, lease_deadline};
 use crate::clock::BootTime;
-use crate::domain::id::{RequestUuid, TicketId};
+use crate::domain::id::TicketId;
 use crate::domain::scope::LockKey;
-use crate::random;
 use crate::wire::problem::{Code, EXIT_DONE};
 use crate::wire::ticket::{Answer, State};
 
@@ -32,11 +32,7 @@ const POLL_GRACE_MS: u64 = 30_000;
 pub(super) async fn acquire(client: &Client, output: &mut Output, args: &AcquireArgs) -> Ended {
     let lock = args.lock.lock();
     let ask = Acquire {
-        request_uuid: args.request_uuid.unwrap_or_else(|| {
-            let made = RequestUuid(random::uuid());
-            output.message(&format!("request_uuid {made}"));
-            made
-        }),
+        request_uuid: name_request(output, args.request_uuid),
         lease_seconds: args.lease_seconds,
         wait_seconds: args.wait_seconds,
         note: args.note.clone(),

@@ -6,7 +6,7 @@ use super::output::{Format, Output};
 use super::text::{Fields, table};
 use super::{Ended, token};
 use crate::client::{Client, ClientError, Reply};
-use crate::wire::admin::{Grant, Member, Repo, Team, Token, User, WhoAmI};
+use crate::wire::admin::{Agent, Grant, Member, NewToken, Repo, Team, Token, User, WhoAmI};
 use crate::wire::problem::EXIT_DONE;
 
 /// The commands about users and their tokens.
@@ -29,19 +29,20 @@ pub(super) async fn identity(
         A::ListUsers(page) => {
             print_list(output, &client.users(&page.into()).await?, users, "no users")
         }
-        A::CreateToken { user, label, expires_in_days } => {
-            let reply = client.create_token(user, label.as_ref(), *expires_in_days).await?;
-            let made = &reply.body;
-            output.result(&reply.json, || made.token.clone())?;
-            if output.format() == Format::Text {
-                let end = made.expires_at.map(|end| format!(", good until {end}"));
-                output.message(&format!(
-                    "token {} for {}{}; it is shown this once",
-                    made.token_id,
-                    made.user,
-                    end.unwrap_or_default()
-                ));
-            }
+        A::CreateToken { user, label, expires_in_days } => print_new_token(
+            output,
+            &client.create_token(user, label.as_ref(), *expires_in_days).await?,
+        ),
+        A::CreateAgent { name, label, expires_in_days } => print_new_token(
+            output,
+            &client.create_agent(name, label.as_ref(), *expires_in_days).await?,
+        ),
+        A::ListAgents(page) => {
+            print_list(output, &client.agents(&page.into()).await?, agents, "no agents")
+        }
+        A::RevokeAgentTokens { name } => {
+            let reply = client.revoke_agent_tokens(name).await?;
+            output.result(&reply.json, || tokens(&reply.body.items))?;
             Ok(EXIT_DONE)
         }
         A::RevokeToken { token_id } => {
@@ -51,6 +52,31 @@ pub(super) async fn identity(
             print_list(output, &client.tokens(&page.into()).await?, tokens, "no tokens")
         }
     }
+}
+
+/// Prints a token alone on stdout, so that it can go straight to a file.
+fn print_new_token(output: &mut Output, reply: &Reply<NewToken>) -> Ended {
+    let made = &reply.body;
+    output.result(&reply.json, || made.token.clone())?;
+    if output.format() == Format::Text {
+        let end = made.expires_at.map(|end| format!(", good until {end}"));
+        output.message(&format!(
+            "token {} for {}{}; it is shown this once",
+            made.token_id,
+            made.user,
+            end.unwrap_or_default()
+        ));
+    }
+    Ok(EXIT_DONE)
+}
+
+fn agents(items: &[Agent]) -> String {
+    let row = |agent: &Agent| {
+        let live = agent.tokens.iter().filter(|token| !token.revoked).count();
+        let state = if agent.disabled { "disabled" } else { "" };
+        [agent.user.to_string(), live.to_string(), agent.created_at.to_string(), state.to_owned()]
+    };
+    table(["USER", "TOKENS", "CREATED", ""], &items.iter().map(row).collect::<Vec<_>>())
 }
 
 /// The commands about teams, repositories and access.

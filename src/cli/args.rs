@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::note_args::NoteCommand;
 use crate::domain::access::Role;
 use crate::domain::id::{FenceToken, RequestUuid, Sequence, TicketId, TokenId};
 use crate::domain::name::{LockName, TeamName, UserName};
@@ -294,6 +295,9 @@ pub(super) enum Command {
         #[command(flatten)]
         page: PageArgs,
     },
+    /// Threads and activity.
+    #[command(flatten)]
+    Note(NoteCommand),
     /// Show who the token stands for
     Whoami,
     /// Identities.
@@ -345,6 +349,25 @@ pub(super) enum IdentityCommand {
     },
     /// List the tokens, without their secrets
     ListTokens(PageArgs),
+    /// Make an identity for an agent of yours, or another token for it, and print the token this
+    /// once, alone
+    CreateAgent {
+        /// The agent's own name: it becomes the user YOU.NAME
+        name: String,
+        /// What the token is for
+        #[arg(long, value_parser = short_text("label"))]
+        label: Option<ShortText>,
+        /// When the token stops working; never if left out
+        #[arg(long, value_name = "DAYS")]
+        expires_in_days: Option<u32>,
+    },
+    /// List your agents
+    ListAgents(PageArgs),
+    /// End all tokens of an agent of yours
+    RevokeAgentTokens {
+        /// The agent's own name
+        name: String,
+    },
 }
 
 /// A command about teams, repositories and access.
@@ -421,28 +444,30 @@ fn invalid(field: &str, rule: impl std::fmt::Display) -> String {
     format!("invalid-argument: {field} {rule}")
 }
 
-type Parsed<T> = Result<T, String>;
+pub(super) type Parsed<T> = Result<T, String>;
 
-fn named<T>(field: &'static str) -> impl Fn(&str) -> Parsed<T> + Clone + Send + Sync + 'static
+pub(super) fn named<T>(
+    field: &'static str,
+) -> impl Fn(&str) -> Parsed<T> + Clone + Send + Sync + 'static
 where
     T: std::str::FromStr<Err: std::fmt::Display>,
 {
     move |text| text.parse().map_err(|rule| invalid(field, rule))
 }
 
-fn uuid<T: std::str::FromStr>(
+pub(super) fn uuid<T: std::str::FromStr>(
     field: &'static str,
 ) -> impl Fn(&str) -> Parsed<T> + Clone + Send + Sync + 'static {
     move |text| text.parse().map_err(|_| invalid(field, "must be a UUID"))
 }
 
-fn short_text(
+pub(super) fn short_text(
     field: &'static str,
 ) -> impl Fn(&str) -> Parsed<ShortText> + Clone + Send + Sync + 'static {
     move |text| ShortText::try_from(text.to_owned()).map_err(|rule| invalid(field, rule))
 }
 
-fn repo(text: &str) -> Parsed<Scope> {
+pub(super) fn repo(text: &str) -> Parsed<Scope> {
     let scope: Scope = text.parse().map_err(|_| invalid("repo", Scope::REPO_RULE))?;
     match scope.kind() {
         ScopeKind::Repo(_) => Ok(scope),

@@ -10,8 +10,11 @@ mod admin;
 mod args;
 mod events;
 mod locks;
+mod note_args;
+mod notes;
 mod output;
 mod text;
+mod thread_text;
 mod token;
 
 use std::ffi::OsString;
@@ -139,6 +142,7 @@ async fn run(cli: &Cli, output: &mut Output) -> Ended {
             output.result(&reply.json, || admin::whoami(&reply.body, &token.source))?;
             Ok(EXIT_DONE)
         }
+        Command::Note(command) => notes::note(&client, output, command).await,
         Command::Identity(command) => admin::identity(&client, output, command).await,
         Command::Access(command) => admin::access(&client, output, command).await,
     }

@@ -9,11 +9,13 @@ mod admin;
 mod error;
 mod feed;
 mod locks;
+mod threads;
 mod transport;
 
 pub use error::{ClientError, Refused};
 pub use feed::{EventFilter, Feed, FeedItem};
 pub use locks::{Acquire, Page};
+pub use threads::{NewReply, NewThread, Terms};
 pub use transport::{Client, Reply};
 
 use crate::clock::BootTime;
