@@ -131,6 +131,15 @@ pub struct ServeOptions {
         value_parser = clap::value_parser!(u32).range(1..=10_000)
     )]
     pub replies_per_thread: u32,
+    /// Agents that one person may have.
+    #[arg(
+        long,
+        env = "PEARING_AGENTS_PER_PERSON",
+        value_name = "COUNT",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=10_000)
+    )]
+    pub agents_per_person: u32,
 }
 
 impl ServeOptions {
@@ -141,6 +150,8 @@ impl ServeOptions {
             live_tickets_per_scope: self.live_tickets_per_scope,
             places_per_lock: self.places_per_lock,
             replies_per_thread: self.replies_per_thread,
+            agents_per_person: self.agents_per_person,
+            ..Limits::default()
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `pearing-cli` against a real server: the commands as people type them, and their exit codes.
 
+mod guide;
+
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
