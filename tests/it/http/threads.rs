@@ -117,7 +117,10 @@ async fn a_fenced_write_needs_the_hold_that_it_names() {
     let (claude, codex) = (server.client("claude"), server.client("codex"));
     let old = claude.hold("thread-work.42", 60).await;
     let waiting = codex.wait_for("thread-work.42", 60).await;
-    let fence = |ticket: &Value| json!({ "fence": { "lock_name": "thread-work.42", "fence_token": ticket["fence_token"] } });
+    let fence = |ticket: &Value| {
+        let token = &ticket["fence_token"];
+        json!({ "fence": { "lock_name": "thread-work.42", "fence_token": token } })
+    };
     assert_eq!(reply_to(&claude, 42, fence(&old)).await.status, 201);
     assert_problem(&reply_to(&codex, 42, fence(&old)).await, 409, "stale-fence");
     claude.release(&old).await.ticket(200);
