@@ -385,7 +385,7 @@ fn user_of(state: &State, now: Time, caller: TokenId) -> Result<&UserName, Refus
 }
 
 /// Refuses a user who is out of service: it may read nothing but its own tickets.
-fn require_service(state: &State, user: &UserName) -> Result<(), Refusal> {
+pub fn require_service(state: &State, user: &UserName) -> Result<(), Refusal> {
     if state.access().is_in_service(user) {
         return Ok(());
     }

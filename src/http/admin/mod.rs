@@ -22,7 +22,7 @@ use crate::domain::State;
 use crate::domain::command::Command;
 use crate::domain::name::UserName;
 use crate::domain::refusal::Refusal;
-use crate::service::query::Page;
+use crate::service::query::{Page, require_service};
 use crate::wire::list::List;
 
 /// Gives a command, then shows what it made of the state.
@@ -38,7 +38,8 @@ pub(super) async fn administer<T: Serialize>(
     Ok(answer::json(status, sequence, &body))
 }
 
-/// A page of a list that is sorted by `key`, which is also its cursor.
+/// A page of a list that is sorted by `key`, which is also its cursor. No list is for a user out
+/// of service, not even one that would be empty for it.
 fn page<T: Serialize>(
     api: &Api,
     call: &Call,
@@ -48,6 +49,7 @@ fn page<T: Serialize>(
 ) -> Result<Response, Failure> {
     let (after, most) = (query.cursor()?, query.limit()?);
     let page = api.service.look(call.token_id(), |state, user| {
+        require_service(state, user)?;
         let items = items(state, user)?.into_iter();
         let rest = items.filter(|item| after.is_none_or(|after| key(item).as_str() > after));
         Ok(Page::take(rest, most, state.head(), &key))
