@@ -37,6 +37,7 @@ use crate::service::{Service, ServiceError};
 use failure::Failure;
 use feeds::Feeds;
 
+pub use routes::every_route;
 pub use server::serve;
 
 /// How many histories may be folded at once: each takes a processor for as long as it lasts, and

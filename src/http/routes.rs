@@ -101,6 +101,11 @@ fn all() -> Vec<Route> {
     ]
 }
 
+/// Every route's method and path.
+pub fn every_route() -> Vec<(String, &'static str)> {
+    all().into_iter().map(|route| (route.method.to_string(), route.path)).collect()
+}
+
 fn route<H, F>(method: Method, path: &'static str, policy: Policy, handler: H) -> Route
 where
     H: Fn(Api, Call) -> F + Send + Sync + 'static,
