@@ -51,7 +51,7 @@ impl Reply {
 pub(crate) struct Client {
     http: reqwest::Client,
     url: String,
-    token: String,
+    token: Option<String>,
 }
 
 /// A fresh UUID.
@@ -72,20 +72,29 @@ pub(crate) fn path_of(ticket: &Value, rest: &str) -> String {
 }
 
 impl Client {
-    pub(super) fn new(http: reqwest::Client, url: &str, token: &str) -> Self {
-        Self { http, url: url.to_owned(), token: token.to_owned() }
+    pub(super) fn new(http: reqwest::Client, url: &str, token: Option<&str>) -> Self {
+        Self { http, url: url.to_owned(), token: token.map(str::to_owned) }
     }
 
-    /// The token.
+    /// The token, which must be there.
     pub(crate) fn token(&self) -> &str {
-        &self.token
+        self.token.as_deref().expect("this client has a token")
+    }
+
+    /// The token, if there is one.
+    pub(crate) fn token_if_any(&self) -> Option<&str> {
+        self.token.as_deref()
     }
 
     /// A request to be completed by hand. It has the token.
     pub(crate) fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
         let method: Method = method.parse().expect("a method");
         let request = self.http.request(method, format!("{}{path}", self.url));
-        request.bearer_auth(&self.token).timeout(PATIENCE)
+        let request = match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        };
+        request.timeout(PATIENCE)
     }
 
     /// Sends a request; fails if the connection breaks.

@@ -57,8 +57,10 @@ impl Feed {
         command.args(["--config", "-", &url]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut curl = command.spawn().expect("curl is installed");
         let mut config = curl.stdin.take().expect("stdin is piped");
-        let header = format!("header = \"Authorization: Bearer {}\"\n", client.token());
-        config.write_all(header.as_bytes()).expect("curl reads its configuration");
+        if let Some(token) = client.token_if_any() {
+            let header = format!("header = \"Authorization: Bearer {token}\"\n");
+            config.write_all(header.as_bytes()).expect("curl reads its configuration");
+        }
         drop(config);
         let stdout = curl.stdout.take().expect("stdout is piped");
         let (head_sender, mut heads) = unbounded_channel();

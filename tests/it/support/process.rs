@@ -63,6 +63,11 @@ impl Process {
         self.log.0.lock().expect("no writer panics").lines.join("\n")
     }
 
+    /// Its number in the list of processes.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal to this process alone.
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.child);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::trace::Trace;
@@ -21,12 +21,17 @@ pub(crate) fn pearing<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Comma
     command
 }
 
-fn prepare(command: &mut Command) {
+/// Nothing that is set for whoever runs the tests may matter.
+fn forget_settings(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("PEARING_") {
             command.env_remove(name);
         }
     }
+}
+
+fn prepare(command: &mut Command) {
+    forget_settings(command);
     command.env("PEARING_LOG_FORMAT", "json").env("PEARING_DISK_RESERVE_MIB", "0");
     command.stdout(Stdio::null());
 }
@@ -56,12 +61,14 @@ impl Server {
     }
 
     /// Starts a server on the data by a command that knows all but where.
-    fn run(&mut self, mut command: Command) {
+    pub(crate) fn run(&mut self, mut command: Command) {
         assert!(self.process.is_none(), "one server at a time");
         let process = Process::start(command.args(self.place()));
         let address = process.wait_for("address", |line| {
-            let line: Value = serde_json::from_str(line).ok()?;
-            Some(line["fields"]["address"].as_str()?.to_owned())
+            // In a log of either format.
+            let (_, rest) = line.split_once("serving")?.1.split_once("127.0.0.1:")?;
+            let port: String = rest.chars().take_while(char::is_ascii_digit).collect();
+            (!port.is_empty()).then(|| format!("127.0.0.1:{port}"))
         });
         self.url = format!("http://{address}");
         self.process = Some(process);
@@ -150,6 +157,19 @@ impl Server {
         self.client_with(token.expect("each of these has a token").trim())
     }
 
+    /// `pearing-cli` with a client's token, to be given its words. It prints JSON.
+    pub(crate) fn cli(&self, client: &Client) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pearing-cli"));
+        forget_settings(&mut command);
+        command.stdin(Stdio::null());
+        command.env("PEARING_URL", self.url()).env("PEARING_OUTPUT", "json");
+        command.env("HOME", self.home()).env("XDG_CONFIG_HOME", self.home());
+        if let Some(token) = client.token_if_any() {
+            command.env("PEARING_TOKEN", token);
+        }
+        command
+    }
+
     /// Where the token of a user is kept that the test has made.
     fn token_file(&self, user: &str) -> PathBuf {
         self.home().join(format!("{user}.token"))
@@ -157,7 +177,12 @@ impl Server {
 
     /// A client with this token.
     pub(crate) fn client_with(&self, token: &str) -> Client {
-        Client::new(self.http.clone(), &self.url, token)
+        Client::new(self.http.clone(), &self.url, Some(token))
+    }
+
+    /// A client without any token.
+    pub(crate) fn client_without_token(&self) -> Client {
+        Client::new(self.http.clone(), &self.url, None)
     }
 
     /// A new user without any access but its own, and a token for it.
