@@ -26,6 +26,7 @@ use crate::clock::LedgerClock;
 use crate::domain::command::{Caller, Command};
 use crate::domain::event::Record;
 use crate::domain::id::{FenceToken, Sequence, TicketId, TokenId};
+use crate::domain::name::UserName;
 use crate::domain::refusal::Refusal;
 use crate::domain::scope::LockKey;
 use crate::domain::text::ShortText;
@@ -263,9 +264,12 @@ impl Service {
                 return Err(ServiceError::DiskFull);
             }
         }
+        let Some(owner) = self.user(caller) else {
+            return Err(query::refused(Refusal::Unauthenticated, self.read(State::head)));
+        };
         let (reply, answer) = oneshot::channel();
         let ask = Ask { caller: Caller::Token(caller), command, reply };
-        self.0.queue.push(lane, ask).map_err(|rejected| match rejected {
+        self.0.queue.push(lane, &owner, ask).map_err(|rejected| match rejected {
             Rejected::Full => ServiceError::Busy,
             Rejected::Closed if self.has_stopped() => ServiceError::Stopped,
             Rejected::Closed => ServiceError::Draining,
@@ -281,11 +285,9 @@ impl Service {
     fn is_new_work(&self, caller: TokenId, command: &Command) -> bool {
         match command {
             Command::AcquireLock { input, .. } => {
-                let owner =
-                    self.read(|state| state.access().token(caller).map(|token| token.user.clone()));
                 let known = |owner| by_request(self.ledger(), &owner, input.request_uuid);
                 // Where the ledger can't be read, the writer will say so.
-                !owner.is_some_and(|owner| !matches!(known(owner), Ok(None)))
+                !self.user(caller).is_some_and(|owner| !matches!(known(owner), Ok(None)))
             }
             Command::CreateUser { .. }
             | Command::EnableUser { .. }
@@ -302,6 +304,11 @@ impl Service {
             | Command::RemoveTeamMember { .. }
             | Command::RevokeAccess { .. } => false,
         }
+    }
+
+    /// The user that a token stands for, whether or not it still works.
+    fn user(&self, token_id: TokenId) -> Option<UserName> {
+        self.read(|state| state.access().token(token_id).map(|token| token.user.clone()))
     }
 
     /// Takes no new work any more; heartbeats and releases go on until [`stop`](Self::stop).
