@@ -1,8 +1,10 @@
 //! The command line of `pearing`. Each flag is an environment variable too.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use clap::builder::TypedValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::domain::Limits;
@@ -113,6 +115,40 @@ pub struct ServeOptions {
         value_parser = clap::value_parser!(u32).range(1..=100_000)
     )]
     pub places_per_lock: u32,
+    /// Requests a second that one identity may make; as many at once. Heartbeats and releases are
+    /// counted apart, and may be as many again.
+    #[arg(
+        long,
+        env = "PEARING_REQUESTS_PER_SECOND_PER_IDENTITY",
+        value_name = "COUNT",
+        default_value = "10000",
+        value_parser = rate()
+    )]
+    pub requests_per_second_per_identity: NonZeroU32,
+    /// Requests a second that may name one scope, of all identities together; as many at once.
+    /// Heartbeats and releases are not counted.
+    #[arg(
+        long,
+        env = "PEARING_REQUESTS_PER_SECOND_PER_SCOPE",
+        value_name = "COUNT",
+        default_value = "50000",
+        value_parser = rate()
+    )]
+    pub requests_per_second_per_scope: NonZeroU32,
+    /// Feeds that one identity may have open.
+    #[arg(
+        long,
+        env = "PEARING_FEEDS_PER_IDENTITY",
+        value_name = "COUNT",
+        default_value_t = 1_000,
+        value_parser = clap::value_parser!(u32).range(1..=10_000)
+    )]
+    pub feeds_per_identity: u32,
+}
+
+/// Reads a rate.
+fn rate() -> impl TypedValueParser<Value = NonZeroU32> {
+    clap::value_parser!(u32).range(1..=1_000_000).try_map(NonZeroU32::try_from)
 }
 
 impl ServeOptions {

@@ -19,6 +19,7 @@ mod locks;
 mod operations;
 mod pacing;
 mod query;
+mod rates;
 mod routes;
 mod server;
 #[cfg(test)]
@@ -26,13 +27,16 @@ mod tests;
 mod tickets;
 mod whoami;
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use tokio::sync::{Semaphore, watch};
 
+use crate::clock::RateClock;
 use crate::service::{Service, ServiceError};
 use failure::Failure;
 use feeds::Feeds;
+use rates::Rates;
 
 pub use server::serve;
 
@@ -40,11 +44,23 @@ pub use server::serve;
 /// the writer and the other reads need one too.
 const FOLDS_MAX: usize = 2;
 
+/// What the surface takes, beside what the service does.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Requests a second of one identity; as many heartbeats and releases beside them.
+    pub requests_per_second_per_identity: NonZeroU32,
+    /// Requests a second that name one scope, without heartbeats and releases.
+    pub requests_per_second_per_scope: NonZeroU32,
+    /// Feeds that one identity may have open.
+    pub feeds_per_identity: usize,
+}
+
 /// What every handler works on.
 #[derive(Clone)]
 struct Api {
     service: Service,
     feeds: Feeds,
+    rates: Arc<Rates>,
     /// One permit for each history that may still be folded.
     folds: Arc<Semaphore>,
     /// True once the server drains: feeds and long polls end.
@@ -52,10 +68,19 @@ struct Api {
 }
 
 impl Api {
-    fn new(service: Service) -> Self {
-        let draining = service.draining();
-        let folds = Arc::new(Semaphore::new(FOLDS_MAX));
-        Self { service, feeds: Feeds::default(), folds, draining }
+    fn new(service: Service, options: &Options) -> Self {
+        let rates = Rates::new(
+            options.requests_per_second_per_identity,
+            options.requests_per_second_per_scope,
+            &RateClock,
+        );
+        Self {
+            feeds: Feeds::new(options.feeds_per_identity),
+            rates: Arc::new(rates),
+            folds: Arc::new(Semaphore::new(FOLDS_MAX)),
+            draining: service.draining(),
+            service,
+        }
     }
 
     /// Reads what may take long: a disk is asked, or a history folded. So on a thread that may

@@ -22,7 +22,7 @@ use tower::ServiceExt as _;
 use super::call::Arrival;
 use super::failure::Abandoned;
 use super::pacing::{Paced, Progress};
-use super::{Api, routes};
+use super::{Api, Options, routes};
 use crate::clock;
 use crate::service::Service;
 
@@ -44,8 +44,13 @@ const DRAIN: Duration = Duration::from_secs(10);
 
 /// Serves until `stop` resolves; then accepts nothing more, ends feeds and long polls, and returns
 /// when what was in flight has been answered, or after `DRAIN`.
-pub async fn serve(listener: TcpListener, service: Service, stop: impl Future<Output = ()>) {
-    let router = routes::router(Api::new(service.clone()));
+pub async fn serve(
+    listener: TcpListener,
+    service: Service,
+    options: &Options,
+    stop: impl Future<Output = ()>,
+) {
+    let router = routes::router(Api::new(service.clone(), options));
     let connections = GracefulShutdown::new();
     tokio::select! {
         never = accept_all(&listener, &router, &connections) => match never {},

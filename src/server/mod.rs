@@ -162,7 +162,12 @@ async fn recover_and_serve(
         .map_err(ServerError::io("starting the writer"))?;
     tracing::info!(address = %bound, %head, "serving");
     greet(&format!("http://{bound}")).map_err(ServerError::io("printing how to connect"))?;
-    until_drained(socket, service, running, signals).await
+    let http_options = http::Options {
+        requests_per_second_per_identity: options.requests_per_second_per_identity,
+        requests_per_second_per_scope: options.requests_per_second_per_scope,
+        feeds_per_identity: usize::try_from(options.feeds_per_identity).expect("it is 32 bits"),
+    };
+    until_drained(socket, service, running, &http_options, signals).await
 }
 
 /// The signals that drain the server.
@@ -193,6 +198,7 @@ async fn until_drained(
     socket: TcpListener,
     service: Service,
     running: Running,
+    options: &http::Options,
     signals: Signals,
 ) -> Result<(), ServerError> {
     let Running { mut ended, failed } = running;
@@ -200,7 +206,7 @@ async fn until_drained(
         // The storage failed: nothing more can be promised, so nothing more is said.
         outcome = &mut ended => outcome,
         Ok(error) = failed => Ok(Err(error)),
-        () = http::serve(socket, service.clone(), signals.arrive()) => {
+        () = http::serve(socket, service.clone(), options, signals.arrive()) => {
             service.stop();
             ended.await
         }

@@ -74,6 +74,15 @@ struct Shared {
     disk: Disk,
 }
 
+/// A token that works, and who it stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The token's public part.
+    pub token_id: TokenId,
+    /// The user.
+    pub user: UserName,
+}
+
 /// A refusal, with what its answer shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
@@ -151,17 +160,18 @@ impl Service {
         Ok((Self(shared), Running { ended, failed }))
     }
 
-    /// The token that a text stands for; `None` if it is unknown, wrong, revoked or expired. Takes
-    /// as long for an unknown one as for a wrong one.
-    pub fn authenticate(&self, token_text: &str) -> Option<TokenId> {
-        let id = token::parse(token_text)?;
+    /// Who a token's text stands for; `None` if the token is unknown, wrong, revoked or expired.
+    /// Takes as long for an unknown one as for a wrong one.
+    pub fn authenticate(&self, token_text: &str) -> Option<Identity> {
+        let token_id = token::parse(token_text)?;
         let hash = token::hash(token_text);
         let now = self.now();
         self.read(|state| {
-            let token = state.access().token(id);
+            let token = state.access().token(token_id);
             let expected = token.map_or([0; 32], |token| token.sha256.0);
             let is_equal = bool::from(expected.ct_eq(&hash.0));
-            (is_equal && token.is_some_and(|token| token.is_live(now))).then_some(id)
+            let token = token.filter(|token| is_equal && token.is_live(now))?;
+            Some(Identity { token_id, user: token.user.clone() })
         })
     }
 
