@@ -29,6 +29,10 @@ pub(super) enum Failure {
         /// The rule, fit for "field RULE".
         rule: String,
     },
+    /// The request is meant for a host that this isn't.
+    OtherHost,
+    /// The request comes from another site's page.
+    OtherOrigin,
     /// There is nothing at this path.
     NoSuchPath,
     /// There is something at this path, but not for this method. `Allow` says for which.
@@ -106,6 +110,13 @@ impl Failure {
                 Problem::new(Code::TooLarge, most)
             }
             Self::Invalid { field, rule } => Problem::invalid(field, rule),
+            Self::OtherHost => Problem::new(
+                Code::Forbidden,
+                "the server isn't known by this Host; its flag --allowed-host adds one",
+            ),
+            Self::OtherOrigin => {
+                Problem::new(Code::Forbidden, "a page of this Origin may not ask the server")
+            }
             Self::NoSuchPath => Problem::new(Code::NotFound, "there is nothing at this path"),
             Self::NoSuchMethod => Problem::new(
                 Code::MethodNotAllowed,
@@ -174,6 +185,8 @@ impl std::fmt::Display for Failure {
             Self::Malformed(what) => write!(f, "malformed: {what}"),
             Self::TooLarge => f.write_str("too-large"),
             Self::Invalid { field, rule } => write!(f, "invalid-argument: {field} {rule}"),
+            Self::OtherHost => f.write_str("forbidden: host"),
+            Self::OtherOrigin => f.write_str("forbidden: origin"),
             Self::NoSuchPath => f.write_str("not-found: path"),
             Self::NoSuchMethod => f.write_str("malformed: method"),
             Self::FeedsExhausted => f.write_str("busy: feeds"),

@@ -1,8 +1,8 @@
 //! HTTP: parses, authenticates, calls the service, renders. It has no rules of its own.
 //!
 //! Read `routes` first: it is all of the surface on one page. A request goes through
-//! `server` (sockets), `call` (one request, from its head to its answer) and the handler of
-//! its noun. What the handlers share: `query` and `body` parse, `answer` renders,
+//! `server` (sockets), `hosts` (is it meant for this server), `call` (one request, from its head
+//! to its answer), `rates` (is it too much) and the handler of its noun. What the handlers share: `query` and `body` parse, `answer` renders,
 //! `failure` says why there is no ordinary answer.
 //!
 //! Deliberately absent: HTTP/2, TLS, compression and CORS. A proxy in front has the first two, the
@@ -15,6 +15,7 @@ mod call;
 mod events;
 mod failure;
 mod feeds;
+mod hosts;
 mod locks;
 mod operations;
 mod pacing;
@@ -53,6 +54,9 @@ pub struct Options {
     pub requests_per_second_per_scope: NonZeroU32,
     /// Feeds that one identity may have open.
     pub feeds_per_identity: usize,
+    /// Hosts that the server is known by, beside those of the loopback if it listens there; if
+    /// there are none, and it listens elsewhere, it answers to any.
+    pub allowed_hosts: Vec<String>,
 }
 
 /// What every handler works on.

@@ -30,6 +30,7 @@ fn plenty() -> http::Options {
         requests_per_second_per_identity: plenty,
         requests_per_second_per_scope: plenty,
         feeds_per_identity: 1000,
+        allowed_hosts: Vec::new(),
     }
 }
 
@@ -177,6 +178,32 @@ async fn each_request_that_is_wrong_is_told_what_is_wrong() {
             && !expected.starts_with("405");
         assert_eq!(has_sequence, is_routed, "{method} {path}: {answer}");
     }
+}
+
+#[tokio::test]
+async fn a_request_for_another_host_or_from_another_site_is_refused_whatever_it_asks() {
+    let server = Server::start().await;
+    for (method, path) in [("GET", "/livez"), ("GET", "/nowhere"), ("POST", LOCK)] {
+        for headers in [
+            "host: evil.example\r\n",
+            "host: localhost\r\norigin: https://evil.example\r\n",
+            "host: localhost\r\norigin: null\r\n",
+        ] {
+            let head = format!(
+                "{method} {path} HTTP/1.1\r\n{headers}authorization: Bearer {}\r\n\
+                 connection: close\r\n\r\n",
+                server.token
+            );
+            let answer = server.raw(head.as_bytes()).await;
+            assert_eq!(outcome(&answer), "403 forbidden", "{head}");
+            assert!(!answer.contains("access-control-"), "{answer}");
+        }
+    }
+    let none = server.raw(b"GET /livez HTTP/1.1\r\nconnection: close\r\n\r\n").await;
+    assert_eq!(outcome(&none), "400 malformed");
+    let own = server.request("GET", "/v1/whoami", "origin: http://localhost:1\r\n", "");
+    let own = own.replace("\r\norigin", "\r\nconnection: close\r\norigin");
+    assert_eq!(outcome(&server.raw(own.as_bytes()).await), "200");
 }
 
 #[tokio::test]

@@ -166,6 +166,7 @@ async fn recover_and_serve(
         requests_per_second_per_identity: options.requests_per_second_per_identity,
         requests_per_second_per_scope: options.requests_per_second_per_scope,
         feeds_per_identity: usize::try_from(options.feeds_per_identity).expect("it is 32 bits"),
+        allowed_hosts: options.allowed_hosts.clone(),
     };
     until_drained(socket, service, running, &http_options, signals).await
 }
