@@ -2,8 +2,8 @@
 //!
 //! Read `routes` first: it is all of the surface on one page. A request goes through
 //! `server` (sockets), `hosts` (is it meant for this server), `call` (one request, from its head
-//! to its answer), `rates` (is it too much) and the handler of its noun. What the handlers share: `query` and `body` parse, `answer` renders,
-//! `failure` says why there is no ordinary answer.
+//! to its answer), `rates` (is it too much) and the handler of its noun. What the handlers share:
+//! `query` and `body` parse, `answer` renders, `failure` says why there is no ordinary answer.
 //!
 //! Deliberately absent: HTTP/2, TLS, compression and CORS. A proxy in front has the first two, the
 //! third would hold back a feed's events, and the last would let other sites' pages in.

@@ -12,6 +12,7 @@ mod queue;
 pub mod recover;
 mod show;
 mod snapshot;
+mod token_use;
 mod watch;
 mod writer;
 
@@ -42,6 +43,7 @@ use crate::wire::view::{LockView, TicketAnswer, TicketView};
 use disk::Disk;
 use fail_stop::FailStop;
 use queue::{Lane, Queue, Rejected};
+use token_use::TokenUse;
 use watch::TicketWatch;
 use writer::{Ask, Writer};
 
@@ -72,6 +74,7 @@ struct Shared {
     draining: tokio_watch::Sender<bool>,
     has_stopped: AtomicBool,
     disk: Disk,
+    token_use: TokenUse,
 }
 
 /// A token that works, and who it stands for.
@@ -146,6 +149,7 @@ impl Service {
             watch: TicketWatch::default(),
             draining: tokio_watch::Sender::new(false),
             has_stopped: AtomicBool::new(false),
+            token_use: TokenUse::open(options.data.clone()),
             disk: Disk::new(options.data, options.reserve_bytes),
         });
         let (done, ended) = oneshot::channel();
@@ -161,18 +165,32 @@ impl Service {
     }
 
     /// Who a token's text stands for; `None` if the token is unknown, wrong, revoked or expired.
-    /// Takes as long for an unknown one as for a wrong one.
+    /// Takes as long for an unknown one as for a wrong one. Notes that one that works is used.
     pub fn authenticate(&self, token_text: &str) -> Option<Identity> {
         let token_id = token::parse(token_text)?;
         let hash = token::hash(token_text);
         let now = self.now();
-        self.read(|state| {
+        let identity = self.read(|state| {
             let token = state.access().token(token_id);
             let expected = token.map_or([0; 32], |token| token.sha256.0);
             let is_equal = bool::from(expected.ct_eq(&hash.0));
             let token = token.filter(|token| is_equal && token.is_live(now))?;
             Some(Identity { token_id, user: token.user.clone() })
-        })
+        })?;
+        self.0.token_use.note(token_id, now);
+        Some(identity)
+    }
+
+    /// When a token was last used, rounded down to the hour; `None` if it isn't known that it was.
+    pub fn token_last_used_at(&self, token_id: TokenId) -> Option<Time> {
+        self.0.token_use.last(token_id)
+    }
+
+    /// Saves when tokens were last used, if that has changed. It is no harm if that fails.
+    pub fn save_token_use(&self) {
+        if let Err(error) = self.0.token_use.save() {
+            tracing::warn!(%error, "can't save when tokens were last used");
+        }
     }
 
     /// Takes a lock, joins an own hold, waits, or learns why not.
