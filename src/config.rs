@@ -145,8 +145,8 @@ pub struct ServeOptions {
     )]
     pub feeds_per_identity: u32,
     /// A host that the server is known by, without a port; may be given more than once. On a
-    /// loopback address it answers to localhost, 127.0.0.1 and [::1] besides; elsewhere it answers
-    /// to any host if none is given.
+    /// loopback address it answers to `localhost`, `127.0.0.1` and `[::1]` besides; elsewhere it
+    /// answers to any host if none is given.
     #[arg(
         long = "allowed-host",
         env = "PEARING_ALLOWED_HOSTS",
