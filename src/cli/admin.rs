@@ -169,11 +169,12 @@ fn tokens(tokens: &[Token]) -> String {
             token.user.to_string(),
             yes(token.revoked, "revoked"),
             token.expires_at.map_or("never".to_owned(), |end| end.to_string()),
+            token.last_used_at.map(|hour| hour.to_string()).unwrap_or_default(),
             token.label.as_ref().map(ToString::to_string).unwrap_or_default(),
         ]
     };
     let rows: Vec<_> = tokens.iter().map(row).collect();
-    table(["TOKEN", "USER", "STATE", "EXPIRES", "LABEL"], &rows)
+    table(["TOKEN", "USER", "STATE", "EXPIRES", "LAST USED", "LABEL"], &rows)
 }
 
 fn teams(teams: &[Team]) -> String {

@@ -34,11 +34,14 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Whether the same call may well be answered a little later: the server is busy, or away.
+    /// Whether the same read may well be answered a little later: the server is busy, or away, or
+    /// it was asked too often.
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Unreachable(_) => true,
-            Self::Problem(refused) => refused.problem.code == Code::Busy,
+            Self::Problem(refused) => {
+                matches!(refused.problem.code, Code::Busy | Code::LimitReached)
+            }
             Self::Unexpected(_) | Self::Setup(_) => false,
         }
     }
