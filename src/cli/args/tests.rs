@@ -3,6 +3,7 @@
 use clap::CommandFactory as _;
 
 use super::*;
+use crate::domain::access::Role;
 
 fn parse(line: &str) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(line.split_whitespace())
