@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
 
 use crate::domain::Limits;
 use crate::domain::name::UserName;
@@ -63,6 +64,24 @@ pub enum Command {
         #[arg(long, env = "PEARING_ACCEPT_LOSS_AFTER", value_name = "SEQUENCE")]
         accept_loss_after: Option<u64>,
     },
+    /// Print a script that completes command lines in a shell.
+    Completions {
+        /// Whose script.
+        shell: Shell,
+    },
+    /// Print the man page, or write a page for each command to a folder.
+    Man {
+        /// The folder; made if there is none.
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        out: Option<PathBuf>,
+    },
+}
+
+impl Cli {
+    /// The command line with all of its help.
+    pub fn complete() -> clap::Command {
+        Self::command().after_help(exit_codes_help())
+    }
 }
 
 /// The exit codes of `pearing`, and what each means.
@@ -79,7 +98,7 @@ pub const EXIT_CODES: &[(&str, &str)] = &[
 ];
 
 /// The end of the help: what each exit code means.
-pub fn exit_codes_help() -> String {
+fn exit_codes_help() -> String {
     let line = |(code, meaning): &(&str, &str)| format!("  {code:<3} {meaning}");
     let lines: Vec<String> = EXIT_CODES.iter().map(line).collect();
     format!("Exit codes:\n{}", lines.join("\n"))

@@ -5,12 +5,15 @@
 
 mod admin;
 mod scope;
+mod setup;
 mod value;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueHint};
 
+use super::profiles::ProfileName;
+use crate::client::ServerUrl;
 use crate::domain::id::{FenceToken, RequestUuid, Sequence, TicketId};
 use crate::domain::name::LockName;
 use crate::domain::scope::LockKey;
@@ -18,13 +21,16 @@ use crate::domain::text::ShortText;
 use crate::domain::time::{LeaseSeconds, WaitSeconds};
 pub(super) use admin::{AccessCommand, IdentityCommand};
 pub(super) use scope::{ScopeArgs, ScopeIfAny};
-use value::{fence_token, lease, named, sequence, short_text, uuid, wait};
+pub(super) use setup::SetupCommand;
+use value::{fence_token, lease, limit, named, sequence, server_url, short_text, uuid, wait};
 
 const AFTER_HELP: &str = "\
 Environment:
-  PEARING_URL     where the server is (default http://127.0.0.1:7420)
-  PEARING_TOKEN   the token, unless --token-file is given
-  PEARING_OUTPUT  json is the same as --json; text is the default
+  PEARING_URL      where the server is, as --url
+  PEARING_TOKEN    the token, unless --token-file or --profile is given
+  PEARING_PROFILE  which profile, as --profile; its token only if PEARING_TOKEN isn't set
+  PEARING_CONFIG   the file of profiles, as --config
+  PEARING_OUTPUT   json is the same as --json; text is the default
 
 Exit codes:
   0   done; of acquire-lock: the lock is HELD
@@ -49,15 +55,23 @@ pub(super) struct Cli {
     pub(super) command: Command,
 }
 
-/// What holds for every command.
-#[derive(Debug, Args)]
+/// What holds for every command. What the environment says besides is not asked for here: a value
+/// from there would be shown in the usage line, and it doesn't say where it came from.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "For every command")]
 pub(super) struct Global {
-    /// Where the server is
-    #[arg(long, global = true, env = "PEARING_URL", default_value = "http://127.0.0.1:7420")]
-    pub(super) url: String,
-    /// A file that holds the token and that nobody else can read; wins over PEARING_TOKEN
-    #[arg(long, global = true, value_name = "PATH")]
+    /// Where the server is [default: PEARING_URL, the profile's, or http://127.0.0.1:7420]
+    #[arg(long, global = true, value_parser = server_url, value_hint = ValueHint::Url)]
+    pub(super) url: Option<ServerUrl>,
+    /// A file that holds the token and that nobody else can read; wins over all other tokens
+    #[arg(long, global = true, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(super) token_file: Option<PathBuf>,
+    /// Whose token and server, of those logged in [default: PEARING_PROFILE, or default]
+    #[arg(long, global = true, value_name = "NAME", value_parser = named::<ProfileName>("profile"))]
+    pub(super) profile: Option<ProfileName>,
+    /// The file of profiles [default: PEARING_CONFIG, or ~/.config/pearing/config.toml]
+    #[arg(long, global = true, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(super) config: Option<PathBuf>,
     /// Print the response's JSON on one line
     #[arg(long, global = true)]
     pub(super) json: bool,
@@ -106,8 +120,8 @@ pub(super) struct PageArgs {
     /// Go on after the page before: its `next`
     #[arg(long, value_name = "NEXT")]
     pub(super) cursor: Option<String>,
-    /// The most items to answer
-    #[arg(long, value_name = "COUNT")]
+    /// The most items to answer, 1 to 1000 [default: 100]
+    #[arg(long, value_name = "COUNT", value_parser = limit)]
     pub(super) limit: Option<u32>,
 }
 
@@ -158,6 +172,17 @@ pub(super) struct FilterArgs {
 /// A command.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// What asks the server.
+    #[command(flatten)]
+    Call(Call),
+    /// What is set up on this machine.
+    #[command(flatten)]
+    Setup(SetupCommand),
+}
+
+/// A command that asks the server.
+#[derive(Debug, Subcommand)]
+pub(super) enum Call {
     /// Take a lock, or wait for it; answers at once, unless told to --block
     AcquireLock(AcquireArgs),
     /// Read a ticket
@@ -167,9 +192,10 @@ pub(super) enum Command {
         /// Exit with the code of the ticket's state
         #[arg(long)]
         exit_status: bool,
-        /// Wait until the ticket has stopped waiting, but no longer than this
-        #[arg(long, value_name = "SECONDS", default_value_t = 0)]
-        wait: u32,
+        /// Wait until the ticket has stopped waiting, but no longer than this, 0 to 3600 seconds
+        /// [default: 0]
+        #[arg(long, value_name = "SECONDS", value_parser = wait)]
+        wait: Option<WaitSeconds>,
     },
     /// Extend the lease of a held ticket
     HeartbeatLockTicket {

@@ -4,7 +4,7 @@ use clap::Subcommand;
 
 use super::PageArgs;
 use super::scope::ScopeArgs;
-use super::value::{named, repo, short_text, uuid};
+use super::value::{named, repo, role, short_text, uuid};
 use crate::domain::access::Role;
 use crate::domain::id::TokenId;
 use crate::domain::name::{TeamName, UserName};
@@ -70,8 +70,8 @@ pub(in crate::cli) enum AccessCommand {
         team: TeamName,
         #[arg(value_parser = named::<UserName>("user"))]
         user: UserName,
-        /// read, write or admin; holds in the team's repositories too
-        #[arg(long, value_parser = named::<Role>("role"))]
+        /// What it may do; holds in the team's repositories too
+        #[arg(long, value_parser = role())]
         role: Role,
     },
     /// Take a user out of a team
@@ -100,8 +100,8 @@ pub(in crate::cli) enum AccessCommand {
         /// Who gets it; the scope is given by a flag
         #[arg(value_name = "GRANTEE", id = "grantee", value_parser = named::<UserName>("user"))]
         grantee: UserName,
-        /// read, write or admin
-        #[arg(long, value_parser = named::<Role>("role"))]
+        /// What it may do there
+        #[arg(long, value_parser = role())]
         role: Role,
         #[command(flatten)]
         scope: ScopeArgs,

@@ -1,6 +1,10 @@
 //! Parsers of values: each gives the type that can't be wrong, or says the rule in the server's
 //! words.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::client::ServerUrl;
+use crate::domain::access::Role;
 use crate::domain::id::{FenceToken, Sequence};
 use crate::domain::scope::{Scope, ScopeKind};
 use crate::domain::text::ShortText;
@@ -52,6 +56,21 @@ pub(super) fn wait(text: &str) -> Parsed<WaitSeconds> {
     let rule = || invalid("wait_seconds", WaitSeconds::RULE);
     let seconds: u64 = text.parse().map_err(|_| rule())?;
     WaitSeconds::try_from(seconds).map_err(|_| rule())
+}
+
+pub(super) fn limit(text: &str) -> Parsed<u32> {
+    let limit = text.parse().ok().filter(|limit| (1..=1000).contains(limit));
+    limit.ok_or_else(|| invalid("limit", "must be a whole number from 1 to 1000"))
+}
+
+pub(super) fn server_url(text: &str) -> Parsed<ServerUrl> {
+    text.parse().map_err(|why: String| invalid("url", why))
+}
+
+/// A role, of those that a shell can complete.
+pub(super) fn role() -> impl TypedValueParser<Value = Role> {
+    let roles = [Role::Read, Role::Write, Role::Admin].map(Role::as_str);
+    PossibleValuesParser::new(roles).try_map(|word| word.parse::<Role>())
 }
 
 pub(super) fn sequence(text: &str) -> Parsed<Sequence> {
