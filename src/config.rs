@@ -5,7 +5,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::builder::TypedValueParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
 
 use crate::domain::Limits;
 use crate::domain::name::UserName;
@@ -65,6 +66,24 @@ pub enum Command {
         #[arg(long, env = "PEARING_ACCEPT_LOSS_AFTER", value_name = "SEQUENCE")]
         accept_loss_after: Option<u64>,
     },
+    /// Print a script that completes command lines in a shell.
+    Completions {
+        /// Whose script.
+        shell: Shell,
+    },
+    /// Print the man page, or write a page for each command to a folder.
+    Man {
+        /// The folder; made if there is none.
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        out: Option<PathBuf>,
+    },
+}
+
+impl Cli {
+    /// The command line with all of its help.
+    pub fn complete() -> clap::Command {
+        Self::command().after_help(exit_codes_help())
+    }
 }
 
 /// The exit codes of `pearing`, and what each means.
@@ -81,7 +100,7 @@ pub const EXIT_CODES: &[(&str, &str)] = &[
 ];
 
 /// The end of the help: what each exit code means.
-pub fn exit_codes_help() -> String {
+fn exit_codes_help() -> String {
     let line = |(code, meaning): &(&str, &str)| format!("  {code:<3} {meaning}");
     let lines: Vec<String> = EXIT_CODES.iter().map(line).collect();
     format!("Exit codes:\n{}", lines.join("\n"))

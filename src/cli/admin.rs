@@ -1,10 +1,11 @@
 //! Commands of the administration.
 
+use super::Ended;
 use super::args::{AccessCommand, IdentityCommand};
+use super::connection::{Server, TokenSource};
 use super::locks::print_list;
 use super::output::{Format, Output};
 use super::text::{Fields, table};
-use super::{Ended, token};
 use crate::client::{Client, ClientError, Reply};
 use crate::wire::admin::{Agent, Grant, Member, NewToken, Repo, Team, Token, User, WhoAmI};
 use crate::wire::problem::EXIT_DONE;
@@ -134,13 +135,15 @@ fn yes(is: bool, word: &str) -> String {
     if is { word.to_owned() } else { String::new() }
 }
 
-pub(super) fn whoami(who: &WhoAmI, source: &token::Source) -> String {
+/// Who a token stands for, where that holds, and where both came from.
+pub(super) fn whoami(who: &WhoAmI, server: &Server, source: &TokenSource) -> String {
     let mut fields = Fields::default()
         .add("user", &who.user)
         .add_if("disabled", who.disabled.then_some("yes"))
         .add_if("server_admin", who.admin.then_some("yes"))
         .add("token_id", who.token_id)
         .add("token_from", source)
+        .add("server", format!("{} ({})", server.url, server.source))
         .add_if("label", who.label.as_ref())
         .add_if("expires_at", who.expires_at)
         .add("live_tickets", who.live_tickets);

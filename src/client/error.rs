@@ -22,6 +22,9 @@ pub enum ClientError {
     /// The server said no, in the words of its one table.
     #[error("{}: {}", .0.problem.code, .0.problem.detail)]
     Problem(Box<Refused>),
+    /// No connection came about, at no attempt: nothing was sent.
+    #[error("unreachable: {0}")]
+    NoConnection(String),
     /// No answer came: whether the call was carried out is unknown. Retry it as it was.
     #[error("unreachable: {0}")]
     Unreachable(String),
@@ -38,7 +41,7 @@ impl ClientError {
     /// it was asked too often.
     pub fn is_passing(&self) -> bool {
         match self {
-            Self::Unreachable(_) => true,
+            Self::NoConnection(_) | Self::Unreachable(_) => true,
             Self::Problem(refused) => {
                 matches!(refused.problem.code, Code::Busy | Code::LimitReached)
             }
@@ -50,7 +53,7 @@ impl ClientError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Problem(refused) => refused.problem.code.exit_code(),
-            Self::Unreachable(_) => EXIT_UNREACHABLE,
+            Self::NoConnection(_) | Self::Unreachable(_) => EXIT_UNREACHABLE,
             Self::Unexpected(_) | Self::Setup(_) => EXIT_OTHER,
         }
     }
