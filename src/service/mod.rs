@@ -4,6 +4,7 @@
 //! published state, which is always that of a durable append; only what is over (ended tickets,
 //! history, events) is looked up in the ledger.
 
+mod admission;
 pub mod batch;
 mod disk;
 pub mod draw;
@@ -27,7 +28,7 @@ use tokio::sync::{oneshot, watch as tokio_watch};
 use crate::clock::LedgerClock;
 use crate::domain::command::{Caller, Command};
 use crate::domain::event::Record;
-use crate::domain::id::{FenceToken, ReplyId, RequestUuid, Sequence, TicketId, TokenId};
+use crate::domain::id::{FenceToken, ReplyId, Sequence, TicketId, TokenId};
 use crate::domain::name::UserName;
 use crate::domain::refusal::Refusal;
 use crate::domain::scope::LockKey;
@@ -36,8 +37,7 @@ use crate::domain::thread::ThreadKey;
 use crate::domain::ticket::TicketInput;
 use crate::domain::time::{LeaseSeconds, Time};
 use crate::domain::{Limits, State};
-use crate::ledger::keys::{self, Operation};
-use crate::ledger::{Ledger, LedgerError, Table};
+use crate::ledger::{Ledger, LedgerError};
 use crate::random;
 use crate::wire::token;
 use crate::wire::view::{ActivityView, LockView, TicketAnswer, TicketView};
@@ -350,7 +350,7 @@ impl Service {
     }
 
     async fn submit(&self, caller: TokenId, command: Command) -> Result<Told, ServiceError> {
-        let lane = lane(&command);
+        let lane = admission::lane(&command);
         if lane == Lane::Others {
             if self.is_draining() {
                 return Err(ServiceError::Draining);
@@ -372,49 +372,6 @@ impl Service {
         match answer.await {
             Ok(told) => told.map_err(|refused| ServiceError::Refused(Box::new(refused))),
             Err(_) => Err(ServiceError::Stopped),
-        }
-    }
-
-    /// Whether a command takes something on. A retry reads what there is; ending holds and taking
-    /// access away must be possible while the disk is nearly full.
-    fn is_new_work(&self, caller: TokenId, command: &Command) -> bool {
-        use Operation::{CloseThread, CreateReply, CreateThread, ReopenThread, UpdateActivity};
-        let is_known = |operation, request_uuid: Option<RequestUuid>| {
-            let (Some(user), Some(request_uuid)) = (self.user(caller), request_uuid) else {
-                return false;
-            };
-            let key = keys::request(&user, operation, request_uuid);
-            // Where the ledger can't be read, the writer will say so.
-            !matches!(self.ledger().get(Table::Requests, &key), Ok(None))
-        };
-        match command {
-            Command::AcquireLock { input, .. } => {
-                !is_known(Operation::AcquireLock, Some(input.request_uuid))
-            }
-            Command::UpdateActivity { request_uuid, .. } => {
-                !is_known(UpdateActivity, *request_uuid)
-            }
-            Command::CreateThread { terms, .. } => !is_known(CreateThread, terms.request_uuid),
-            Command::CreateReply { terms, .. } => !is_known(CreateReply, terms.request_uuid),
-            Command::CloseThread { terms, .. } => !is_known(CloseThread, terms.request_uuid),
-            Command::ReopenThread { terms, .. } => !is_known(ReopenThread, terms.request_uuid),
-            Command::CreateUser { .. }
-            | Command::EnableUser { .. }
-            | Command::IssueToken { .. }
-            | Command::CreateAgent { .. }
-            | Command::CreateTeam { .. }
-            | Command::SetTeamMember { .. }
-            | Command::CreateRepo { .. }
-            | Command::GrantAccess { .. } => true,
-            Command::HeartbeatTicket { .. }
-            | Command::ReleaseTicket { .. }
-            | Command::BreakLock { .. }
-            | Command::DisableUser { .. }
-            | Command::RevokeToken { .. }
-            | Command::RevokeAgentTokens { .. }
-            | Command::RemoveTeamMember { .. }
-            | Command::RevokeAccess { .. }
-            | Command::ClearActivity => false,
         }
     }
 
@@ -487,32 +444,5 @@ impl Drop for StopGuard {
     fn drop(&mut self) {
         self.0.has_stopped.store(true, Ordering::Release);
         self.0.queue.abandon();
-    }
-}
-
-fn lane(command: &Command) -> Lane {
-    match command {
-        Command::HeartbeatTicket { .. } | Command::ReleaseTicket { .. } => Lane::Holders,
-        Command::AcquireLock { .. }
-        | Command::BreakLock { .. }
-        | Command::CreateUser { .. }
-        | Command::DisableUser { .. }
-        | Command::EnableUser { .. }
-        | Command::IssueToken { .. }
-        | Command::RevokeToken { .. }
-        | Command::CreateAgent { .. }
-        | Command::RevokeAgentTokens { .. }
-        | Command::CreateTeam { .. }
-        | Command::SetTeamMember { .. }
-        | Command::RemoveTeamMember { .. }
-        | Command::CreateRepo { .. }
-        | Command::GrantAccess { .. }
-        | Command::RevokeAccess { .. }
-        | Command::UpdateActivity { .. }
-        | Command::ClearActivity
-        | Command::CreateThread { .. }
-        | Command::CreateReply { .. }
-        | Command::CloseThread { .. }
-        | Command::ReopenThread { .. } => Lane::Others,
     }
 }
