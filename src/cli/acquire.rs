@@ -7,12 +7,11 @@
 
 use std::time::Duration;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
-
 use super::args::AcquireArgs;
 use super::locks::exit_code;
 use super::notes::name_request;
 use super::output::{Format, Output};
+use super::signals::{Stop, killed_by};
 use super::{Ended, text};
 use crate::client::{Acquire, Client, ClientError, LONG_POLL_SECONDS_MAX, Reply, lease_deadline};
 use crate::clock::BootTime;
@@ -106,32 +105,6 @@ fn why_not(lock: &LockKey, answer: &Answer) -> String {
     }
 }
 
-/// The signals that ask a command to stop.
-struct Stop([(i32, Signal); 4]);
-
-impl Stop {
-    fn listen() -> std::io::Result<Self> {
-        let on = |kind: SignalKind| Ok::<_, std::io::Error>((kind.as_raw_value(), signal(kind)?));
-        Ok(Self([
-            on(SignalKind::interrupt())?,
-            on(SignalKind::terminate())?,
-            on(SignalKind::hangup())?,
-            on(SignalKind::quit())?,
-        ]))
-    }
-
-    /// The number of the next signal.
-    async fn next(&mut self) -> i32 {
-        let [(int, on_int), (term, on_term), (hup, on_hup), (quit, on_quit)] = &mut self.0;
-        tokio::select! {
-            _ = on_int.recv() => *int,
-            _ = on_term.recv() => *term,
-            _ = on_hup.recv() => *hup,
-            _ = on_quit.recv() => *quit,
-        }
-    }
-}
-
 /// Acquires and waits its turn. A signal meanwhile gives the ticket up.
 async fn block(client: &Client, output: &mut Output, lock: &LockKey, ask: &Acquire) -> Ended {
     // Before the request is sent: a signal must not find a ticket that nobody gives up.
@@ -213,11 +186,6 @@ async fn give_up(client: &Client, output: &mut Output, lock: &LockKey, ticket_id
             text::ticket_command("release-lock-ticket", lock, ticket_id)
         )),
     }
-}
-
-/// The exit code of a process that a signal ends.
-fn killed_by(number: i32) -> u8 {
-    u8::try_from(128 + number).unwrap_or(u8::MAX)
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Commands of the administration.
 
+use super::Ended;
 use super::args::{AccessCommand, IdentityCommand};
+use super::connection::{Server, TokenSource};
 use super::locks::print_list;
 use super::output::{Format, Output};
 use super::text::{Fields, table};
-use super::{Ended, token};
 use crate::client::{Client, ClientError, Reply};
 use crate::wire::admin::{Agent, Grant, Member, NewToken, Repo, Team, Token, User, WhoAmI};
 use crate::wire::problem::EXIT_DONE;
@@ -134,13 +135,15 @@ fn yes(is: bool, word: &str) -> String {
     if is { word.to_owned() } else { String::new() }
 }
 
-pub(super) fn whoami(who: &WhoAmI, source: &token::Source) -> String {
+/// Who a token stands for, where that holds, and where both came from.
+pub(super) fn whoami(who: &WhoAmI, server: &Server, source: &TokenSource) -> String {
     let mut fields = Fields::default()
         .add("user", &who.user)
         .add_if("disabled", who.disabled.then_some("yes"))
         .add_if("server_admin", who.admin.then_some("yes"))
         .add("token_id", who.token_id)
         .add("token_from", source)
+        .add("server", format!("{} ({})", server.url, server.source))
         .add_if("label", who.label.as_ref())
         .add_if("expires_at", who.expires_at)
         .add("live_tickets", who.live_tickets);
@@ -169,11 +172,12 @@ fn tokens(tokens: &[Token]) -> String {
             token.user.to_string(),
             yes(token.revoked, "revoked"),
             token.expires_at.map_or("never".to_owned(), |end| end.to_string()),
+            token.last_used_at.map(|hour| hour.to_string()).unwrap_or_default(),
             token.label.as_ref().map(ToString::to_string).unwrap_or_default(),
         ]
     };
     let rows: Vec<_> = tokens.iter().map(row).collect();
-    table(["TOKEN", "USER", "STATE", "EXPIRES", "LABEL"], &rows)
+    table(["TOKEN", "USER", "STATE", "EXPIRES", "LAST USED", "LABEL"], &rows)
 }
 
 fn teams(teams: &[Team]) -> String {

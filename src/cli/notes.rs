@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use super::note_args::{BodyArgs, NoteCommand, TermsArgs};
+use super::args::{BodyArgs, NoteCommand, TermsArgs};
 use super::output::Output;
 use super::text::table;
 use super::{Ended, Failure, locks, thread_text};

@@ -5,6 +5,7 @@
 //! acquire is repeated with its own request UUID, so it can't take the lock twice.
 //! Deliberately absent: redirects (a token goes to the server that was named, and nowhere else).
 
+mod address;
 mod admin;
 mod error;
 mod feed;
@@ -12,6 +13,7 @@ mod locks;
 mod threads;
 mod transport;
 
+pub use address::ServerUrl;
 pub use error::{ClientError, Refused};
 pub use feed::{EventFilter, Feed, FeedItem};
 pub use locks::{Acquire, Page};

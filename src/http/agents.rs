@@ -15,7 +15,7 @@ use super::query::PAGE;
 use crate::domain::command::Command;
 use crate::domain::name::UserName;
 use crate::domain::text::ShortText;
-use crate::service::token::Drawn;
+use crate::service::draw::Drawn;
 use crate::wire::admin::{NewToken, Token};
 use crate::wire::list::List;
 
@@ -78,7 +78,8 @@ pub(super) async fn revoke_tokens(api: Api, call: Call) -> Result<Response, Fail
     api.service.administer(call.token_id(), command).await?;
     let (items, sequence) = api.service.read(|state| {
         let tokens = state.access().tokens().filter(|(_, token)| token.user == agent);
-        (tokens.map(|(id, token)| Token::new(id, token)).collect(), state.head())
+        let shown = |(id, token)| Token::new(id, token, api.service.token_last_used_at(id));
+        (tokens.map(shown).collect(), state.head())
     });
     let list: List<Token> = List { items, next: None, sequence };
     Ok(answer::json(StatusCode::OK, sequence, &list))

@@ -135,6 +135,20 @@ impl Query {
     }
 }
 
+/// The scope that a request names, if it names one rightly. What is wrong with it, or with another
+/// parameter, its handler tells.
+pub(super) fn scope_named(raw: &str) -> Option<Scope> {
+    let mut parameters = Vec::new();
+    for pair in raw.split('&') {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let name = decode(name).ok()?;
+        if SCOPE.contains(&name.as_str()) {
+            parameters.push((name, decode(value).ok()?));
+        }
+    }
+    Query(parameters).scope_if_any().ok()?
+}
+
 /// Reads a sequence: digits alone, since a plus sign or a blank is a caller's mistake.
 pub(super) fn sequence(text: &str) -> Option<Sequence> {
     let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -195,6 +209,18 @@ mod tests {
         ] {
             let said = scope(raw).expect_err(raw);
             assert!(said.starts_with(&format!("invalid-argument: {field} ")), "{raw}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_scope_is_found_among_other_parameters_in_any_spelling() {
+        let named = |raw| scope_named(raw).map(|scope| scope.to_string());
+        assert_eq!(named("limit=5&repo=teams/a/b").as_deref(), Some("teams/a/b"));
+        assert_eq!(named("%72epo=teams%2fa/b&x").as_deref(), Some("teams/a/b"));
+        assert_eq!(named("team=a&lock=%zz").as_deref(), Some("teams/a"));
+        for raw in ["", "x=1", "repo=teams/a", "team=a&user=b", "team=%zz", "repository=teams/a/b"]
+        {
+            assert_eq!(named(raw), None, "{raw}");
         }
     }
 

@@ -22,6 +22,8 @@ pub(super) enum Policy {
     /// Whoever brings a working token. What its user may do is judged by the core for a command,
     /// and by the service for a read.
     Token,
+    /// The same, to go on with a hold or to end it: what spends the holders' budget.
+    Holder,
 }
 
 /// A route.
@@ -42,7 +44,7 @@ const PUT: Method = Method::PUT;
 
 /// All of them.
 fn all() -> Vec<Route> {
-    use Policy::{Open, Token};
+    use Policy::{Holder, Open, Token};
     vec![
         // Locks and tickets. Each takes the scope as ?repo=, ?team= or ?user=.
         route(GET, "/v1/locks", Token, locks::list),
@@ -51,11 +53,11 @@ fn all() -> Vec<Route> {
         route(POST, "/v1/locks/{lock_name}/break", Token, locks::break_hold),
         route(POST, "/v1/locks/{lock_name}/tickets", Token, tickets::acquire),
         route(GET, "/v1/locks/{lock_name}/tickets/{ticket_id}", Token, tickets::get),
-        route(DELETE, "/v1/locks/{lock_name}/tickets/{ticket_id}", Token, tickets::release),
+        route(DELETE, "/v1/locks/{lock_name}/tickets/{ticket_id}", Holder, tickets::release),
         route(
             POST,
             "/v1/locks/{lock_name}/tickets/{ticket_id}/heartbeat",
-            Token,
+            Holder,
             tickets::heartbeat,
         ),
         // Threads. Each takes the repository as ?repo=.

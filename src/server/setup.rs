@@ -23,7 +23,7 @@ use crate::ledger::rocks::RocksLedger;
 use crate::ledger::{Ledger, LedgerError};
 use crate::random;
 use crate::service::batch::Batch;
-use crate::service::token::Drawn;
+use crate::service::draw::Drawn;
 
 const TOKENS_DIR: &str = "tokens";
 const DEV_ADMIN: &str = "admin";

@@ -442,7 +442,7 @@ fn decode(stored: &Stored) -> Result<Record, ServiceError> {
     stored.decode().map_err(|error| stopped(LedgerError::Corrupt { what: error.to_string() }))
 }
 
-fn refused(refusal: Refusal, sequence: Sequence) -> ServiceError {
+pub(super) fn refused(refusal: Refusal, sequence: Sequence) -> ServiceError {
     ServiceError::Refused(Box::new(Refused { refusal, ticket: None, sequence }))
 }
 

@@ -106,11 +106,13 @@ pub struct Token {
     pub expires_at: Option<Time>,
     /// Whether it was revoked.
     pub revoked: bool,
+    /// When it was last used, rounded down to the hour; null if it isn't known that it was.
+    pub last_used_at: Option<Time>,
 }
 
 impl Token {
     /// A token by its public part.
-    pub fn new(token_id: TokenId, token: &access::Token) -> Self {
+    pub fn new(token_id: TokenId, token: &access::Token, last_used_at: Option<Time>) -> Self {
         Self {
             token_id,
             user: token.user.clone(),
@@ -118,6 +120,7 @@ impl Token {
             created_at: token.created_at,
             expires_at: token.expires_at,
             revoked: token.is_revoked,
+            last_used_at,
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::http::body::{Field, JsonBody};
 use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::query::PAGE;
+use crate::service::draw::Drawn;
 use crate::service::query::require_server_admin;
-use crate::service::token::Drawn;
 use crate::wire::admin::{NewToken, Token};
 
 #[derive(Deserialize)]
@@ -58,7 +58,8 @@ pub(in crate::http) async fn list(api: Api, call: Call) -> Result<Response, Fail
     let key = |token: &Token| token.token_id.to_string();
     page(&api, &call, &query, key, |state, asker| {
         require_server_admin(state, asker)?;
-        Ok(state.access().tokens().map(|(id, token)| Token::new(id, token)).collect())
+        let used = |id| api.service.token_last_used_at(id);
+        Ok(state.access().tokens().map(|(id, token)| Token::new(id, token, used(id))).collect())
     })
 }
 
@@ -88,7 +89,7 @@ pub(in crate::http) async fn revoke(api: Api, call: Call) -> Result<Response, Fa
     let command = Command::RevokeToken { token_id };
     administer(&api, &call, StatusCode::OK, command, |state| {
         let token = state.access().token(token_id).expect("tokens are never deleted");
-        Token::new(token_id, token)
+        Token::new(token_id, token, api.service.token_last_used_at(token_id))
     })
     .await
 }

@@ -46,7 +46,8 @@ impl Service {
             let rest = access.agents_of(person).filter(|(name, _)| after.is_none_or(|a| *name > a));
             let agent = |(name, user): (&UserName, &User)| {
                 let tokens = access.tokens().filter(|(_, token)| token.user == *name);
-                Agent::new(name, user, tokens.map(|(id, token)| Token::new(id, token)).collect())
+                let shown = |(id, token)| Token::new(id, token, self.token_last_used_at(id));
+                Agent::new(name, user, tokens.map(shown).collect())
             };
             Ok(Page::take(rest.map(agent), most, state.head(), |agent| agent.user.clone()))
         })

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::args::{PageArgs, named, repo, short_text, uuid};
-use crate::domain::id::{FenceToken, ReplyId, RequestUuid, Sequence};
+use super::PageArgs;
+use super::value::{fence_token, named, repo, short_text, uuid};
+use crate::domain::id::{FenceToken, ReplyId, RequestUuid};
 use crate::domain::name::LockName;
 use crate::domain::scope::Scope;
 use crate::domain::text::{ActivityText, ShortText};
@@ -14,7 +15,7 @@ use crate::domain::thread::{Fence, Link, ReplyKind, ThreadKey, ThreadNumber, Thr
 /// A repository, by its place or by the flag.
 #[derive(Debug, Clone, Args)]
 #[group(required = true, multiple = false)]
-pub(super) struct RepoArgs {
+pub(in crate::cli) struct RepoArgs {
     /// The repository, like teams/platform/website
     #[arg(value_name = "REPO", value_parser = repo)]
     place: Option<Scope>,
@@ -25,14 +26,14 @@ pub(super) struct RepoArgs {
 
 impl RepoArgs {
     /// The repository.
-    pub(super) fn scope(&self) -> &Scope {
+    pub(in crate::cli) fn scope(&self) -> &Scope {
         self.place.as_ref().or(self.repo.as_ref()).expect("one of the two is required")
     }
 }
 
 /// A thread: its repository and its number there.
 #[derive(Debug, Clone, Args)]
-pub(super) struct ThreadArgs {
+pub(in crate::cli) struct ThreadArgs {
     /// The repository, like teams/platform/website
     #[arg(value_name = "REPO", value_parser = repo)]
     scope: Scope,
@@ -43,17 +44,17 @@ pub(super) struct ThreadArgs {
 
 impl ThreadArgs {
     /// The thread.
-    pub(super) fn key(&self) -> ThreadKey {
+    pub(in crate::cli) fn key(&self) -> ThreadKey {
         ThreadKey { scope: self.scope.clone(), number: self.number }
     }
 }
 
 /// What a write to a thread is tied to.
 #[derive(Debug, Clone, Args)]
-pub(super) struct TermsArgs {
+pub(in crate::cli) struct TermsArgs {
     /// Names this write, so that a retry of it is known as such; made and printed if left out
     #[arg(long, value_name = "UUID", value_parser = uuid::<RequestUuid>("request_uuid"))]
-    pub(super) request_uuid: Option<RequestUuid>,
+    pub(in crate::cli) request_uuid: Option<RequestUuid>,
     /// Refuse the write unless it is made under your own current hold of this lock of the
     /// repository [default: PEARING_LOCK_NAME, if PEARING_SCOPE is not another scope]
     #[arg(
@@ -68,11 +69,6 @@ pub(super) struct TermsArgs {
     fence_token: Option<FenceToken>,
 }
 
-fn fence_token(text: &str) -> Result<FenceToken, String> {
-    let rule = || "invalid-argument: fence_token must be a whole number".to_owned();
-    text.parse().map(|fence| FenceToken(Sequence(fence))).map_err(|_| rule())
-}
-
 impl TermsArgs {
     /// The hold that a write in `repo` is made under: as the flags say, else as the environment
     /// says that a lock of that repository is held.
@@ -80,7 +76,7 @@ impl TermsArgs {
     /// # Errors
     /// The environment says half of it, or says it wrongly: a write that was meant to be fenced
     /// must not go out without.
-    pub(super) fn fence(
+    pub(in crate::cli) fn fence(
         &self,
         repo: &Scope,
         variable: impl Fn(&str) -> Option<String>,
@@ -112,18 +108,18 @@ impl TermsArgs {
 /// A text of several lines, by one of two flags.
 #[derive(Debug, Clone, Args)]
 #[group(required = false, multiple = false)]
-pub(super) struct BodyArgs {
+pub(in crate::cli) struct BodyArgs {
     /// The text; may have several lines
     #[arg(long, value_name = "TEXT")]
-    pub(super) body: Option<String>,
+    pub(in crate::cli) body: Option<String>,
     /// A file that holds the text; - is stdin
     #[arg(long, value_name = "PATH")]
-    pub(super) body_file: Option<PathBuf>,
+    pub(in crate::cli) body_file: Option<PathBuf>,
 }
 
 /// A command about threads and activity.
 #[derive(Debug, Subcommand)]
-pub(super) enum NoteCommand {
+pub(in crate::cli) enum NoteCommand {
     /// Say what you are doing, or that you are doing nothing
     #[command(group = clap::ArgGroup::new("what").required(true))]
     UpdateUserActivity {
