@@ -11,18 +11,12 @@ use std::process::{Child, Command, Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::support::{REPO, Server, eventually, uuid};
+use crate::support::{REPO, Server, eventually, pearing_cli, uuid};
 
-/// The program in a home of its own: what whoever runs the tests has set up must not matter.
+/// The program in a home of its own.
 fn program(home: &Path, words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pearing-cli"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("PEARING_") {
-            command.env_remove(name);
-        }
-    }
-    command.env("HOME", home).env("XDG_CONFIG_HOME", home);
-    command.args(words).stdin(Stdio::null());
+    let mut command = pearing_cli(home);
+    command.args(words);
     command
 }
 

@@ -21,7 +21,15 @@ pub(crate) fn pearing<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Comma
     command
 }
 
-/// Nothing that is set for whoever runs the tests may matter.
+/// `pearing-cli` in a home of its own.
+pub(crate) fn pearing_cli(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pearing-cli"));
+    forget_settings(&mut command);
+    command.env("HOME", home).env("XDG_CONFIG_HOME", home).stdin(Stdio::null());
+    command
+}
+
+/// What whoever runs the tests has set up must not matter.
 fn forget_settings(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("PEARING_") {
@@ -159,11 +167,8 @@ impl Server {
 
     /// `pearing-cli` with a client's token, to be given its words. It prints JSON.
     pub(crate) fn cli(&self, client: &Client) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pearing-cli"));
-        forget_settings(&mut command);
-        command.stdin(Stdio::null());
+        let mut command = pearing_cli(self.home());
         command.env("PEARING_URL", self.url()).env("PEARING_OUTPUT", "json");
-        command.env("HOME", self.home()).env("XDG_CONFIG_HOME", self.home());
         if let Some(token) = client.token_if_any() {
             command.env("PEARING_TOKEN", token);
         }
