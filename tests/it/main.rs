@@ -6,6 +6,7 @@ mod crash;
 mod docs;
 mod feed;
 mod http;
+mod loss;
 mod matrix;
 mod race;
 mod scenario;
