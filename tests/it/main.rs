@@ -5,6 +5,7 @@ mod cli;
 mod crash;
 mod docs;
 mod feed;
+mod frozen;
 mod http;
 mod loss;
 mod matrix;
