@@ -1,6 +1,7 @@
 //! The one integration binary: what no single module can promise alone.
 #![expect(clippy::print_stdout, reason = "tests tell what they measured")]
 
+mod canary;
 mod cli;
 mod crash;
 mod docs;
