@@ -147,6 +147,9 @@ fn assert_own_only(ticket: &Value, others: &[&str]) {
 /// What the one who waits lives through.
 async fn the_waiter_leaves(server: &Server, way: Way, lock_name: &str, bo: &Someone) {
     let asked = json!({ "request_uuid": uuid(), "lease_seconds": 300, "wait_seconds": 600 });
+    let contended = bo.client.acquire(lock_name, json!({})).await;
+    assert!(contended.body["holder"].is_object(), "{}", contended.body);
+    let contended = contended.ticket(409);
     let waiting = bo.client.acquire(lock_name, asked.clone()).await.ticket(202);
     let cy = server.client("codex");
     let behind = cy.wait_for(lock_name, 300).await;
@@ -171,8 +174,12 @@ async fn the_waiter_leaves(server: &Server, way: Way, lock_name: &str, bo: &Some
     let retried = bo.client.acquire(lock_name, asked.clone()).await;
     assert_eq!(retried.says(), (409, "wait-ended"), "{way:?}: {}", retried.body);
     assert_eq!(retried.header("idempotency-replayed"), Some("true"));
+    // Who holds the lock now is shown with a contended ticket, to those who may read of it.
+    let shown = bo.client.get(&path_of(&contended, "")).await.body;
+    assert_eq!(shown["holder"].is_object(), way == Way::Demotion, "{way:?}: {shown}");
     if way != Way::Demotion {
         assert_own_only(&retried.body, &["ana", "codex"]);
+        assert_own_only(&shown, &["ana", "codex"]);
     }
     let id = ticket["ticket_id"].as_str().expect("an id");
     let read = format!("get-lock-ticket {lock_name} {id} --exit-status --repo {REPO}");
