@@ -245,9 +245,13 @@ impl Access {
         roles
     }
 
-    /// Whether a team or repository was given to both: to see what the other is doing. That an
-    /// administrator of the server may read it all doesn't count.
+    /// Whether a team or repository was given to both, or one is the other's agent, or both are
+    /// agents of one person: to see what the other is doing. That an administrator of the server
+    /// may read it all doesn't count.
     pub fn share_a_scope(&self, a: &UserName, b: &UserName) -> bool {
+        if self.person_of(a).unwrap_or(a) == self.person_of(b).unwrap_or(b) {
+            return true;
+        }
         let has = |user: &UserName, scope: &Scope| {
             let mut from = std::iter::once(user).chain(self.person_of(user));
             from.any(|user| self.role_from(user, scope).is_some())

@@ -40,6 +40,7 @@ pub(super) fn create(context: &Context<'_>, new: &NewThread<'_>, terms: &WriteTe
             fence: terms.fence.clone(),
         }))
     };
+    context.require_in_service()?;
     if let ScopeKind::User(_) | ScopeKind::Team(_) = new.scope.kind() {
         return Err(Refusal::InvalidArgument { field: "repo", rule: Scope::REPO_RULE });
     }
