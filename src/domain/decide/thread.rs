@@ -169,6 +169,10 @@ impl Context<'_> {
         let user = self.user()?;
         let is_own =
             hold.is_some_and(|hold| hold.fence_token == fence.fence_token && hold.owner == *user);
+        #[cfg(feature = "planted-bugs")]
+        let is_own = is_own
+            || crate::domain::planted::is_fence_of_anybody_accepted()
+                && hold.is_some_and(|hold| hold.fence_token == fence.fence_token);
         let current = hold.map(|hold| hold.fence_token);
         if is_own { Ok(()) } else { Err(Refusal::StaleFence { current }) }
     }
