@@ -41,6 +41,20 @@ pub fn monotonic() -> Instant {
     Instant::now()
 }
 
+/// The monotonic clock, as request rates read it.
+#[cfg(feature = "server")]
+#[derive(Debug, Clone, Copy)]
+pub struct RateClock;
+
+#[cfg(feature = "server")]
+impl governor::clock::Clock for RateClock {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        monotonic()
+    }
+}
+
 /// How long ago an instant was.
 pub fn elapsed(since: Instant) -> Duration {
     monotonic().duration_since(since)

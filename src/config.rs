@@ -1,9 +1,12 @@
 //! The command line of `pearing`. Each flag is an environment variable too.
 
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::TypedValueParser;
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
 
 use crate::domain::Limits;
 use crate::domain::name::UserName;
@@ -27,8 +30,8 @@ pub enum Command {
     /// is none.
     ///
     /// Makes the data directory if there is none, with the users admin, claude and codex, the team
-    /// platform (claude and codex write) and the repository teams/platform/website. Writes each
-    /// token to DIR/tokens/NAME (mode 0600) and prints the lines to export.
+    /// platform (claude and codex write), the repository teams/platform/website and its thread 42.
+    /// Writes each token to DIR/tokens/NAME (mode 0600) and prints the lines to export.
     Dev {
         /// The data directory.
         #[arg(long, env = "PEARING_DATA", value_name = "DIR", default_value = ".pearing-dev")]
@@ -63,6 +66,24 @@ pub enum Command {
         #[arg(long, env = "PEARING_ACCEPT_LOSS_AFTER", value_name = "SEQUENCE")]
         accept_loss_after: Option<u64>,
     },
+    /// Print a script that completes command lines in a shell.
+    Completions {
+        /// Whose script.
+        shell: Shell,
+    },
+    /// Print the man page, or write a page for each command to a folder.
+    Man {
+        /// The folder; made if there is none.
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        out: Option<PathBuf>,
+    },
+}
+
+impl Cli {
+    /// The command line with all of its help.
+    pub fn complete() -> clap::Command {
+        Self::command().after_help(exit_codes_help())
+    }
 }
 
 /// The exit codes of `pearing`, and what each means.
@@ -79,7 +100,7 @@ pub const EXIT_CODES: &[(&str, &str)] = &[
 ];
 
 /// The end of the help: what each exit code means.
-pub fn exit_codes_help() -> String {
+fn exit_codes_help() -> String {
     let line = |(code, meaning): &(&str, &str)| format!("  {code:<3} {meaning}");
     let lines: Vec<String> = EXIT_CODES.iter().map(line).collect();
     format!("Exit codes:\n{}", lines.join("\n"))
@@ -131,6 +152,78 @@ pub struct ServeOptions {
         value_parser = clap::value_parser!(u32).range(1..=10_000)
     )]
     pub replies_per_thread: u32,
+    /// Agents that one person may have.
+    #[arg(
+        long,
+        env = "PEARING_AGENTS_PER_PERSON",
+        value_name = "COUNT",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=10_000)
+    )]
+    pub agents_per_person: u32,
+    /// Requests a second that one identity may make; as many at once. Heartbeats and releases are
+    /// counted apart, and may be as many again.
+    #[arg(
+        long,
+        env = "PEARING_REQUESTS_PER_SECOND_PER_IDENTITY",
+        value_name = "COUNT",
+        default_value = "10000",
+        value_parser = rate()
+    )]
+    pub requests_per_second_per_identity: NonZeroU32,
+    /// Requests a second that may name one scope, of all identities together; as many at once.
+    /// Heartbeats and releases are not counted.
+    #[arg(
+        long,
+        env = "PEARING_REQUESTS_PER_SECOND_PER_SCOPE",
+        value_name = "COUNT",
+        default_value = "50000",
+        value_parser = rate()
+    )]
+    pub requests_per_second_per_scope: NonZeroU32,
+    /// Feeds that one identity may have open.
+    #[arg(
+        long,
+        env = "PEARING_FEEDS_PER_IDENTITY",
+        value_name = "COUNT",
+        default_value_t = 1_000,
+        value_parser = clap::value_parser!(u32).range(1..=10_000)
+    )]
+    pub feeds_per_identity: u32,
+    /// A host that the server is known by, without a port; may be given more than once. On a
+    /// loopback address it answers to `localhost`, `127.0.0.1` and `[::1]` besides; elsewhere it
+    /// answers to any host if none is given.
+    #[arg(
+        long = "allowed-host",
+        env = "PEARING_ALLOWED_HOSTS",
+        value_name = "NAME",
+        value_delimiter = ',',
+        value_parser = host
+    )]
+    pub allowed_hosts: Vec<String>,
+}
+
+/// Reads a host: a name, an IPv4 address, or an IPv6 address in brackets.
+fn host(text: &str) -> Result<String, &'static str> {
+    let bracketed = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    let is_host = match bracketed {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+        None => {
+            let byte_ok = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+            !text.is_empty() && text.bytes().all(byte_ok)
+        }
+    };
+    if is_host {
+        Ok(text.to_owned())
+    } else {
+        Err("must be a host without scheme and port: a name, an IPv4 address, or an IPv6 address \
+             in brackets")
+    }
+}
+
+/// Reads a rate.
+fn rate() -> impl TypedValueParser<Value = NonZeroU32> {
+    clap::value_parser!(u32).range(1..=1_000_000).try_map(NonZeroU32::try_from)
 }
 
 impl ServeOptions {
@@ -141,6 +234,8 @@ impl ServeOptions {
             live_tickets_per_scope: self.live_tickets_per_scope,
             places_per_lock: self.places_per_lock,
             replies_per_thread: self.replies_per_thread,
+            agents_per_person: self.agents_per_person,
+            ..Limits::default()
         }
     }
 }
@@ -169,4 +264,45 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line.
     Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(flags: &[&str]) -> Option<ServeOptions> {
+        let arguments = ["pearing", "serve", "--data", "x"].iter().chain(flags);
+        match Cli::try_parse_from(arguments).ok()?.command {
+            Command::Serve { serve, .. } => Some(serve),
+            Command::Dev { .. }
+            | Command::Init { .. }
+            | Command::Completions { .. }
+            | Command::Man { .. } => None,
+        }
+    }
+
+    #[test]
+    fn a_rate_is_never_none_and_never_without_bound() {
+        for flag in ["--requests-per-second-per-identity", "--requests-per-second-per-scope"] {
+            for bad in ["0", "1000001", "-1", "many"] {
+                assert!(options(&[flag, bad]).is_none(), "{flag} {bad}");
+            }
+            assert!(options(&[flag, "1"]).is_some() && options(&[flag, "1000000"]).is_some());
+        }
+        let own =
+            options(&["--requests-per-second-per-identity", "7", "--feeds-per-identity", "3"]);
+        let own = own.expect("both are in range");
+        assert_eq!(own.requests_per_second_per_identity.get(), 7);
+        assert_eq!((own.requests_per_second_per_scope.get(), own.feeds_per_identity), (50_000, 3));
+    }
+
+    #[test]
+    fn an_allowed_host_has_no_scheme_and_no_port() {
+        let hosts = |flags: &[&str]| options(flags).map(|options| options.allowed_hosts);
+        let given = hosts(&["--allowed-host", "a.example,[::1]", "--allowed-host", "192.0.2.1"]);
+        assert_eq!(given, Some(["a.example", "[::1]", "192.0.2.1"].map(str::to_owned).to_vec()));
+        for bad in ["", "http://a", "a:80", "::1", "[::1]:80", "a b", "a/", "a@b", "*"] {
+            assert_eq!(hosts(&["--allowed-host", bad]), None, "{bad}");
+        }
+    }
 }

@@ -7,17 +7,16 @@
 
 use std::time::Duration;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
-
 use super::args::AcquireArgs;
 use super::locks::exit_code;
+use super::notes::name_request;
 use super::output::{Format, Output};
+use super::signals::{Stop, killed_by};
 use super::{Ended, text};
 use crate::client::{Acquire, Client, ClientError, LONG_POLL_SECONDS_MAX, Reply, lease_deadline};
 use crate::clock::BootTime;
-use crate::domain::id::{RequestUuid, TicketId};
+use crate::domain::id::TicketId;
 use crate::domain::scope::LockKey;
-use crate::random;
 use crate::wire::problem::{Code, EXIT_DONE};
 use crate::wire::ticket::{Answer, State};
 
@@ -32,11 +31,7 @@ const POLL_GRACE_MS: u64 = 30_000;
 pub(super) async fn acquire(client: &Client, output: &mut Output, args: &AcquireArgs) -> Ended {
     let lock = args.lock.lock();
     let ask = Acquire {
-        request_uuid: args.request_uuid.unwrap_or_else(|| {
-            let made = RequestUuid(random::uuid());
-            output.message(&format!("request_uuid {made}"));
-            made
-        }),
+        request_uuid: name_request(output, args.request_uuid),
         lease_seconds: args.lease_seconds,
         wait_seconds: args.wait_seconds,
         note: args.note.clone(),
@@ -106,32 +101,6 @@ fn why_not(lock: &LockKey, answer: &Answer) -> String {
                 ticket.ticket_id,
                 ticket.state.as_str()
             )
-        }
-    }
-}
-
-/// The signals that ask a command to stop.
-struct Stop([(i32, Signal); 4]);
-
-impl Stop {
-    fn listen() -> std::io::Result<Self> {
-        let on = |kind: SignalKind| Ok::<_, std::io::Error>((kind.as_raw_value(), signal(kind)?));
-        Ok(Self([
-            on(SignalKind::interrupt())?,
-            on(SignalKind::terminate())?,
-            on(SignalKind::hangup())?,
-            on(SignalKind::quit())?,
-        ]))
-    }
-
-    /// The number of the next signal.
-    async fn next(&mut self) -> i32 {
-        let [(int, on_int), (term, on_term), (hup, on_hup), (quit, on_quit)] = &mut self.0;
-        tokio::select! {
-            _ = on_int.recv() => *int,
-            _ = on_term.recv() => *term,
-            _ = on_hup.recv() => *hup,
-            _ = on_quit.recv() => *quit,
         }
     }
 }
@@ -217,11 +186,6 @@ async fn give_up(client: &Client, output: &mut Output, lock: &LockKey, ticket_id
             text::ticket_command("release-lock-ticket", lock, ticket_id)
         )),
     }
-}
-
-/// The exit code of a process that a signal ends.
-fn killed_by(number: i32) -> u8 {
-    u8::try_from(128 + number).unwrap_or(u8::MAX)
 }
 
 #[cfg(test)]

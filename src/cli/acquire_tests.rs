@@ -162,7 +162,7 @@ fn only_what_passes_by_itself_is_polled_again() {
         ClientError::Problem(Box::new(refused))
     };
     assert!(ClientError::Unreachable(String::new()).is_passing());
-    assert!(problem(Code::Busy).is_passing());
+    assert!(problem(Code::Busy).is_passing() && problem(Code::LimitReached).is_passing());
     assert!(!problem(Code::NotFound).is_passing());
     assert!(!problem(Code::Unauthenticated).is_passing());
 }

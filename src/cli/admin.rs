@@ -1,12 +1,13 @@
 //! Commands of the administration.
 
+use super::Ended;
 use super::args::{AccessCommand, IdentityCommand};
+use super::connection::{Server, TokenSource};
 use super::locks::print_list;
 use super::output::{Format, Output};
 use super::text::{Fields, table};
-use super::{Ended, token};
 use crate::client::{Client, ClientError, Reply};
-use crate::wire::admin::{Grant, Member, Repo, Team, Token, User, WhoAmI};
+use crate::wire::admin::{Agent, Grant, Member, NewToken, Repo, Team, Token, User, WhoAmI};
 use crate::wire::problem::EXIT_DONE;
 
 /// The commands about users and their tokens.
@@ -29,19 +30,20 @@ pub(super) async fn identity(
         A::ListUsers(page) => {
             print_list(output, &client.users(&page.into()).await?, users, "no users")
         }
-        A::CreateToken { user, label, expires_in_days } => {
-            let reply = client.create_token(user, label.as_ref(), *expires_in_days).await?;
-            let made = &reply.body;
-            output.result(&reply.json, || made.token.clone())?;
-            if output.format() == Format::Text {
-                let end = made.expires_at.map(|end| format!(", good until {end}"));
-                output.message(&format!(
-                    "token {} for {}{}; it is shown this once",
-                    made.token_id,
-                    made.user,
-                    end.unwrap_or_default()
-                ));
-            }
+        A::CreateToken { user, label, expires_in_days } => print_new_token(
+            output,
+            &client.create_token(user, label.as_ref(), *expires_in_days).await?,
+        ),
+        A::CreateAgent { name, label, expires_in_days } => print_new_token(
+            output,
+            &client.create_agent(name, label.as_ref(), *expires_in_days).await?,
+        ),
+        A::ListAgents(page) => {
+            print_list(output, &client.agents(&page.into()).await?, agents, "no agents")
+        }
+        A::RevokeAgentTokens { name } => {
+            let reply = client.revoke_agent_tokens(name).await?;
+            output.result(&reply.json, || tokens(&reply.body.items))?;
             Ok(EXIT_DONE)
         }
         A::RevokeToken { token_id } => {
@@ -51,6 +53,31 @@ pub(super) async fn identity(
             print_list(output, &client.tokens(&page.into()).await?, tokens, "no tokens")
         }
     }
+}
+
+/// Prints a token alone on stdout, so that it can go straight to a file.
+fn print_new_token(output: &mut Output, reply: &Reply<NewToken>) -> Ended {
+    let made = &reply.body;
+    output.result(&reply.json, || made.token.clone())?;
+    if output.format() == Format::Text {
+        let end = made.expires_at.map(|end| format!(", good until {end}"));
+        output.message(&format!(
+            "token {} for {}{}; it is shown this once",
+            made.token_id,
+            made.user,
+            end.unwrap_or_default()
+        ));
+    }
+    Ok(EXIT_DONE)
+}
+
+fn agents(items: &[Agent]) -> String {
+    let row = |agent: &Agent| {
+        let live = agent.tokens.iter().filter(|token| !token.revoked).count();
+        let state = if agent.disabled { "disabled" } else { "" };
+        [agent.user.to_string(), live.to_string(), agent.created_at.to_string(), state.to_owned()]
+    };
+    table(["USER", "TOKENS", "CREATED", ""], &items.iter().map(row).collect::<Vec<_>>())
 }
 
 /// The commands about teams, repositories and access.
@@ -108,13 +135,15 @@ fn yes(is: bool, word: &str) -> String {
     if is { word.to_owned() } else { String::new() }
 }
 
-pub(super) fn whoami(who: &WhoAmI, source: &token::Source) -> String {
+/// Who a token stands for, where that holds, and where both came from.
+pub(super) fn whoami(who: &WhoAmI, server: &Server, source: &TokenSource) -> String {
     let mut fields = Fields::default()
         .add("user", &who.user)
         .add_if("disabled", who.disabled.then_some("yes"))
         .add_if("server_admin", who.admin.then_some("yes"))
         .add("token_id", who.token_id)
         .add("token_from", source)
+        .add("server", format!("{} ({})", server.url, server.source))
         .add_if("label", who.label.as_ref())
         .add_if("expires_at", who.expires_at)
         .add("live_tickets", who.live_tickets);
@@ -143,11 +172,12 @@ fn tokens(tokens: &[Token]) -> String {
             token.user.to_string(),
             yes(token.revoked, "revoked"),
             token.expires_at.map_or("never".to_owned(), |end| end.to_string()),
+            token.last_used_at.map(|hour| hour.to_string()).unwrap_or_default(),
             token.label.as_ref().map(ToString::to_string).unwrap_or_default(),
         ]
     };
     let rows: Vec<_> = tokens.iter().map(row).collect();
-    table(["TOKEN", "USER", "STATE", "EXPIRES", "LABEL"], &rows)
+    table(["TOKEN", "USER", "STATE", "EXPIRES", "LAST USED", "LABEL"], &rows)
 }
 
 fn teams(teams: &[Team]) -> String {

@@ -3,22 +3,36 @@
 //! A value is parsed into the type that can't be wrong, so a wrong one ends here with exit code 2
 //! and nothing is sent. Deliberately absent: a flag for the token, which every process list shows.
 
+mod admin;
+mod note;
+mod scope;
+mod setup;
+mod value;
+
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueHint};
 
-use crate::domain::access::Role;
-use crate::domain::id::{FenceToken, RequestUuid, Sequence, TicketId, TokenId};
-use crate::domain::name::{LockName, TeamName, UserName};
-use crate::domain::scope::{LockKey, Scope, ScopeKind};
+use super::profiles::ProfileName;
+use crate::client::ServerUrl;
+use crate::domain::id::{FenceToken, RequestUuid, Sequence, TicketId};
+use crate::domain::name::LockName;
+use crate::domain::scope::LockKey;
 use crate::domain::text::ShortText;
 use crate::domain::time::{LeaseSeconds, WaitSeconds};
+pub(super) use admin::{AccessCommand, IdentityCommand};
+pub(super) use note::{BodyArgs, NoteCommand, TermsArgs};
+pub(super) use scope::{ScopeArgs, ScopeIfAny};
+pub(super) use setup::SetupCommand;
+use value::{fence_token, lease, limit, named, sequence, server_url, short_text, uuid, wait};
 
 const AFTER_HELP: &str = "\
 Environment:
-  PEARING_URL     where the server is (default http://127.0.0.1:7420)
-  PEARING_TOKEN   the token, unless --token-file is given
-  PEARING_OUTPUT  json is the same as --json; text is the default
+  PEARING_URL      where the server is, as --url
+  PEARING_TOKEN    the token, unless --token-file or --profile is given
+  PEARING_PROFILE  which profile, as --profile; its token only if PEARING_TOKEN isn't set
+  PEARING_CONFIG   the file of profiles, as --config
+  PEARING_OUTPUT   json is the same as --json; text is the default
 
 Exit codes:
   0   done; of acquire-lock: the lock is HELD
@@ -43,72 +57,26 @@ pub(super) struct Cli {
     pub(super) command: Command,
 }
 
-/// What holds for every command.
-#[derive(Debug, Args)]
+/// What holds for every command. What the environment says besides is not asked for here: a value
+/// from there would be shown in the usage line, and it doesn't say where it came from.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "For every command")]
 pub(super) struct Global {
-    /// Where the server is
-    #[arg(long, global = true, env = "PEARING_URL", default_value = "http://127.0.0.1:7420")]
-    pub(super) url: String,
-    /// A file that holds the token and that nobody else can read; wins over PEARING_TOKEN
-    #[arg(long, global = true, value_name = "PATH")]
+    /// Where the server is [default: PEARING_URL, the profile's, or http://127.0.0.1:7420]
+    #[arg(long, global = true, value_parser = server_url, value_hint = ValueHint::Url)]
+    pub(super) url: Option<ServerUrl>,
+    /// A file that holds the token and that nobody else can read; wins over all other tokens
+    #[arg(long, global = true, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(super) token_file: Option<PathBuf>,
+    /// Whose token and server, of those logged in [default: PEARING_PROFILE, or default]
+    #[arg(long, global = true, value_name = "NAME", value_parser = named::<ProfileName>("profile"))]
+    pub(super) profile: Option<ProfileName>,
+    /// The file of profiles [default: PEARING_CONFIG, or ~/.config/pearing/config.toml]
+    #[arg(long, global = true, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(super) config: Option<PathBuf>,
     /// Print the response's JSON on one line
     #[arg(long, global = true)]
     pub(super) json: bool,
-}
-
-/// The scope, by exactly one of three flags.
-#[derive(Debug, Clone, Args)]
-#[group(required = true, multiple = false)]
-pub(super) struct ScopeArgs {
-    /// A repository, like teams/platform/website or users/ana/notes
-    #[arg(long, value_parser = repo, value_name = "REPO")]
-    repo: Option<Scope>,
-    /// A team, like platform
-    #[arg(long, value_parser = named::<TeamName>("team"), value_name = "TEAM")]
-    team: Option<TeamName>,
-    /// A user, like ana
-    #[arg(long, value_parser = named::<UserName>("user"), value_name = "USER")]
-    user: Option<UserName>,
-}
-
-/// The scope, by at most one of three flags.
-#[derive(Debug, Clone, Args)]
-#[group(required = false, multiple = false)]
-pub(super) struct ScopeIfAny {
-    /// Only of a repository, like teams/platform/website
-    #[arg(long, value_parser = repo, value_name = "REPO")]
-    repo: Option<Scope>,
-    /// Only of a team's own scope, like platform
-    #[arg(long, value_parser = named::<TeamName>("team"), value_name = "TEAM")]
-    team: Option<TeamName>,
-    /// Only of a user's own scope, like ana
-    #[arg(long, value_parser = named::<UserName>("user"), value_name = "USER")]
-    user: Option<UserName>,
-}
-
-fn scope_of(
-    repo: &Option<Scope>,
-    team: &Option<TeamName>,
-    user: &Option<UserName>,
-) -> Option<Scope> {
-    repo.clone()
-        .or_else(|| team.as_ref().map(Scope::team))
-        .or_else(|| user.as_ref().map(Scope::user))
-}
-
-impl ScopeArgs {
-    /// The scope.
-    pub(super) fn scope(&self) -> Scope {
-        scope_of(&self.repo, &self.team, &self.user).expect("the flags' group is required")
-    }
-}
-
-impl ScopeIfAny {
-    /// The scope, if one is given.
-    pub(super) fn scope(&self) -> Option<Scope> {
-        scope_of(&self.repo, &self.team, &self.user)
-    }
 }
 
 /// A lock: its name and its scope.
@@ -154,8 +122,8 @@ pub(super) struct PageArgs {
     /// Go on after the page before: its `next`
     #[arg(long, value_name = "NEXT")]
     pub(super) cursor: Option<String>,
-    /// The most items to answer
-    #[arg(long, value_name = "COUNT")]
+    /// The most items to answer, 1 to 1000 [default: 100]
+    #[arg(long, value_name = "COUNT", value_parser = limit)]
     pub(super) limit: Option<u32>,
 }
 
@@ -206,6 +174,17 @@ pub(super) struct FilterArgs {
 /// A command.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// What asks the server.
+    #[command(flatten)]
+    Call(Call),
+    /// What is set up on this machine.
+    #[command(flatten)]
+    Setup(SetupCommand),
+}
+
+/// A command that asks the server.
+#[derive(Debug, Subcommand)]
+pub(super) enum Call {
     /// Take a lock, or wait for it; answers at once, unless told to --block
     AcquireLock(AcquireArgs),
     /// Read a ticket
@@ -215,9 +194,10 @@ pub(super) enum Command {
         /// Exit with the code of the ticket's state
         #[arg(long)]
         exit_status: bool,
-        /// Wait until the ticket has stopped waiting, but no longer than this
-        #[arg(long, value_name = "SECONDS", default_value_t = 0)]
-        wait: u32,
+        /// Wait until the ticket has stopped waiting, but no longer than this, 0 to 3600 seconds
+        /// [default: 0]
+        #[arg(long, value_name = "SECONDS", value_parser = wait)]
+        wait: Option<WaitSeconds>,
     },
     /// Extend the lease of a held ticket
     HeartbeatLockTicket {
@@ -294,6 +274,9 @@ pub(super) enum Command {
         #[command(flatten)]
         page: PageArgs,
     },
+    /// Threads and activity.
+    #[command(flatten)]
+    Note(NoteCommand),
     /// Show who the token stands for
     Whoami,
     /// Identities.
@@ -304,174 +287,5 @@ pub(super) enum Command {
     Access(AccessCommand),
 }
 
-/// A command about users and their tokens.
-#[derive(Debug, Subcommand)]
-pub(super) enum IdentityCommand {
-    /// Make a user (server's administrators)
-    CreateUser {
-        #[arg(value_parser = named::<UserName>("user"))]
-        user: UserName,
-        /// It administers the server
-        #[arg(long)]
-        admin: bool,
-    },
-    /// Take a user out of service
-    DisableUser {
-        #[arg(value_parser = named::<UserName>("user"))]
-        user: UserName,
-    },
-    /// Put a disabled user back into service
-    EnableUser {
-        #[arg(value_parser = named::<UserName>("user"))]
-        user: UserName,
-    },
-    /// List the users
-    ListUsers(PageArgs),
-    /// Make a token for a user, and print it this once, alone
-    CreateToken {
-        #[arg(value_parser = named::<UserName>("user"))]
-        user: UserName,
-        /// What it is for
-        #[arg(long, value_parser = short_text("label"))]
-        label: Option<ShortText>,
-        /// When it stops working; never if left out
-        #[arg(long, value_name = "DAYS")]
-        expires_in_days: Option<u32>,
-    },
-    /// End a token
-    RevokeToken {
-        #[arg(value_name = "TOKEN_ID", value_parser = uuid::<TokenId>("token_id"))]
-        token_id: TokenId,
-    },
-    /// List the tokens, without their secrets
-    ListTokens(PageArgs),
-}
-
-/// A command about teams, repositories and access.
-#[derive(Debug, Subcommand)]
-pub(super) enum AccessCommand {
-    /// Make a team
-    CreateTeam {
-        #[arg(value_parser = named::<TeamName>("team"))]
-        team: TeamName,
-    },
-    /// List the teams
-    ListTeams(PageArgs),
-    /// Add a user to a team, or change its role there
-    SetTeamMember {
-        #[arg(value_parser = named::<TeamName>("team"))]
-        team: TeamName,
-        #[arg(value_parser = named::<UserName>("user"))]
-        user: UserName,
-        /// read, write or admin; holds in the team's repositories too
-        #[arg(long, value_parser = named::<Role>("role"))]
-        role: Role,
-    },
-    /// Take a user out of a team
-    RemoveTeamMember {
-        #[arg(value_parser = named::<TeamName>("team"))]
-        team: TeamName,
-        #[arg(value_parser = named::<UserName>("user"))]
-        user: UserName,
-    },
-    /// List a team's members
-    ListTeamMembers {
-        #[arg(value_parser = named::<TeamName>("team"))]
-        team: TeamName,
-        #[command(flatten)]
-        page: PageArgs,
-    },
-    /// Make a repository, like teams/platform/website
-    CreateRepo {
-        #[arg(value_parser = repo)]
-        repo: Scope,
-    },
-    /// List the repositories
-    ListRepos(PageArgs),
-    /// Give a user a role in a scope, or change it
-    GrantAccess {
-        /// Who gets it; the scope is given by a flag
-        #[arg(value_name = "GRANTEE", id = "grantee", value_parser = named::<UserName>("user"))]
-        grantee: UserName,
-        /// read, write or admin
-        #[arg(long, value_parser = named::<Role>("role"))]
-        role: Role,
-        #[command(flatten)]
-        scope: ScopeArgs,
-    },
-    /// Take a user's direct grant in a scope away
-    RevokeAccess {
-        /// Whose it is; the scope is given by a flag
-        #[arg(value_name = "GRANTEE", id = "grantee", value_parser = named::<UserName>("user"))]
-        grantee: UserName,
-        #[command(flatten)]
-        scope: ScopeArgs,
-    },
-    /// List the direct grants in a scope
-    ListAccess {
-        #[command(flatten)]
-        scope: ScopeArgs,
-        #[command(flatten)]
-        page: PageArgs,
-    },
-}
-
-/// What is said of a wrong value: the same words as the server's.
-fn invalid(field: &str, rule: impl std::fmt::Display) -> String {
-    format!("invalid-argument: {field} {rule}")
-}
-
-type Parsed<T> = Result<T, String>;
-
-fn named<T>(field: &'static str) -> impl Fn(&str) -> Parsed<T> + Clone + Send + Sync + 'static
-where
-    T: std::str::FromStr<Err: std::fmt::Display>,
-{
-    move |text| text.parse().map_err(|rule| invalid(field, rule))
-}
-
-fn uuid<T: std::str::FromStr>(
-    field: &'static str,
-) -> impl Fn(&str) -> Parsed<T> + Clone + Send + Sync + 'static {
-    move |text| text.parse().map_err(|_| invalid(field, "must be a UUID"))
-}
-
-fn short_text(
-    field: &'static str,
-) -> impl Fn(&str) -> Parsed<ShortText> + Clone + Send + Sync + 'static {
-    move |text| ShortText::try_from(text.to_owned()).map_err(|rule| invalid(field, rule))
-}
-
-fn repo(text: &str) -> Parsed<Scope> {
-    let scope: Scope = text.parse().map_err(|_| invalid("repo", Scope::REPO_RULE))?;
-    match scope.kind() {
-        ScopeKind::Repo(_) => Ok(scope),
-        ScopeKind::Team(_) | ScopeKind::User(_) => Err(invalid("repo", Scope::REPO_RULE)),
-    }
-}
-
-fn lease(text: &str) -> Parsed<LeaseSeconds> {
-    let rule = || invalid("lease_seconds", LeaseSeconds::RULE);
-    let seconds: u64 = text.parse().map_err(|_| rule())?;
-    LeaseSeconds::try_from(seconds).map_err(|_| rule())
-}
-
-fn wait(text: &str) -> Parsed<WaitSeconds> {
-    let rule = || invalid("wait_seconds", WaitSeconds::RULE);
-    let seconds: u64 = text.parse().map_err(|_| rule())?;
-    WaitSeconds::try_from(seconds).map_err(|_| rule())
-}
-
-fn sequence(text: &str) -> Parsed<Sequence> {
-    text.parse().map(Sequence).map_err(|_| invalid("after", "must be a sequence"))
-}
-
-fn fence_token(text: &str) -> Parsed<FenceToken> {
-    text.parse()
-        .map(|fence| FenceToken(Sequence(fence)))
-        .map_err(|_| invalid("fence_token", "must be a whole number"))
-}
-
 #[cfg(test)]
-#[path = "args_tests.rs"]
 mod tests;

@@ -7,6 +7,7 @@ use crate::client::{Client, ClientError, LONG_POLL_SECONDS_MAX, Page, Reply};
 use crate::clock::BootTime;
 use crate::domain::id::TicketId;
 use crate::domain::scope::LockKey;
+use crate::domain::time::WaitSeconds;
 use crate::wire::list::List;
 use crate::wire::lock::Lock;
 use crate::wire::problem::{EXIT_DONE, EXIT_WAITING};
@@ -32,7 +33,7 @@ pub(super) async fn get_ticket(
     output: &mut Output,
     args: &TicketArgs,
     exit_status: bool,
-    wait_seconds: u32,
+    wait_seconds: WaitSeconds,
 ) -> Ended {
     let end = BootTime::now().plus_millis(u64::from(wait_seconds) * 1000);
     let reply = read_until(client, &args.lock(), args.ticket_id, end).await?;

@@ -8,11 +8,18 @@
 mod acquire;
 mod admin;
 mod args;
+mod connection;
+mod environment;
 mod events;
 mod locks;
+mod notes;
 mod output;
+mod private;
+mod profiles;
+mod setup;
+mod signals;
 mod text;
-mod token;
+mod thread_text;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -22,7 +29,9 @@ use clap::Parser as _;
 use crate::client::{Client, ClientError};
 use crate::wire::problem::{Code, EXIT_DONE, EXIT_OTHER, EXIT_USAGE};
 use crate::wire::ticket::{State, Ticket};
-use args::{Cli, Command, Global};
+use args::{Call, Cli, Command, Global};
+use connection::{Connection, Said, Server};
+use environment::Environment;
 use output::{Format, Output};
 
 /// Why a command failed.
@@ -37,6 +46,9 @@ enum Failure {
     /// There is no token to send.
     #[error("unauthenticated: {0}")]
     Token(String),
+    /// What this machine is to keep can't be written.
+    #[error("it can't be written: {0}")]
+    Store(String),
     /// A flag or a variable of the environment can't be used.
     #[error("invalid-argument: {0}")]
     Usage(String),
@@ -47,7 +59,7 @@ impl Failure {
         match self {
             Self::Client(ClientError::Setup(_)) | Self::Usage(_) => EXIT_USAGE,
             Self::Client(error) => error.exit_code(),
-            Self::Write(_) => EXIT_OTHER,
+            Self::Write(_) | Self::Store(_) => EXIT_OTHER,
             Self::Token(_) => Code::Unauthenticated.exit_code(),
         }
     }
@@ -66,18 +78,21 @@ pub fn main(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(EXIT_USAGE));
         }
     };
-    let format = format(&cli.global, std::env::var("PEARING_OUTPUT").ok().as_deref());
+    let environment = Environment::read();
+    let format = format(&cli.global, environment.output.as_deref());
     let mut output = Output::new(*format.as_ref().unwrap_or(&Format::Text));
     let ended = format.and_then(|_| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(run(&cli, &mut output))
+        runtime.block_on(run(&cli, &environment, &mut output))
     });
-    let exit_code = ended.unwrap_or_else(|failure| {
-        output.message(&format!("pearing-cli: {failure}"));
-        explain(&failure, &cli.global, &mut output);
-        failure.exit_code()
-    });
-    ExitCode::from(exit_code)
+    ExitCode::from(ended.unwrap_or_else(|failure| fail(&failure, None, &mut output)))
+}
+
+/// Says why a command failed, and at which server if it came so far. Returns the exit code.
+fn fail(failure: &Failure, server: Option<&Server>, output: &mut Output) -> u8 {
+    output.message(&format!("pearing-cli: {failure}"));
+    explain(failure, server, output);
+    failure.exit_code()
 }
 
 /// How results are printed: the flag wins over `PEARING_OUTPUT`.
@@ -90,69 +105,82 @@ fn format(global: &Global, variable: Option<&str>) -> Result<Format, Failure> {
     }
 }
 
-async fn run(cli: &Cli, output: &mut Output) -> Ended {
-    let token = token::find(cli.global.token_file.as_deref())?;
-    let client = Client::new(&cli.global.url, &token.text)?;
-    match &cli.command {
-        Command::AcquireLock(args) => acquire::acquire(&client, output, args).await,
-        Command::GetLockTicket { ticket, exit_status, wait } => {
-            locks::get_ticket(&client, output, ticket, *exit_status, *wait).await
+async fn run(cli: &Cli, environment: &Environment, output: &mut Output) -> Ended {
+    let said = Said { global: &cli.global, environment };
+    let command = match &cli.command {
+        Command::Call(command) => command,
+        Command::Setup(command) => return setup::run(said, output, command).await,
+    };
+    let connection = said.connection()?;
+    let ended = call(command, &connection, output).await;
+    Ok(ended.unwrap_or_else(|failure| fail(&failure, Some(&connection.server), output)))
+}
+
+async fn call(command: &Call, connection: &Connection, output: &mut Output) -> Ended {
+    let Connection { server, token } = connection;
+    let client = Client::new(&server.url, &token.text)?;
+    match command {
+        Call::AcquireLock(args) => acquire::acquire(&client, output, args).await,
+        Call::GetLockTicket { ticket, exit_status, wait } => {
+            let wait = wait.unwrap_or_default();
+            locks::get_ticket(&client, output, ticket, *exit_status, wait).await
         }
-        Command::HeartbeatLockTicket { ticket, lease_seconds } => {
+        Call::HeartbeatLockTicket { ticket, lease_seconds } => {
             let lock = ticket.lock();
             let answer = client.heartbeat(&lock, ticket.ticket_id, *lease_seconds).await?;
             locks::print_ticket(output, &answer)
         }
-        Command::ReleaseLockTicket { ticket } => {
+        Call::ReleaseLockTicket { ticket } => {
             let answer = client.release(&ticket.lock(), ticket.ticket_id).await?;
             locks::print_ticket(output, &answer)
         }
-        Command::GetLock { lock, as_of } => {
+        Call::GetLock { lock, as_of } => {
             locks::print_lock(output, &client.lock(&lock.lock(), as_of.as_deref()).await?)
         }
-        Command::ListLocks { scope, as_of, page } => {
+        Call::ListLocks { scope, as_of, page } => {
             let scope = scope.scope();
             let list = client.locks(&scope, as_of.as_deref(), &page.into()).await?;
             locks::print_list(output, &list, text::locks, "no lock is held there")
         }
-        Command::ListTickets { state, page } => {
+        Call::ListTickets { state, page } => {
             let list = client.tickets(state.as_deref(), &page.into()).await?;
             locks::print_list(output, &list, text::tickets, "no live tickets")
         }
-        Command::LockHistory { lock, page } => {
+        Call::LockHistory { lock, page } => {
             let list = client.history(&lock.lock(), &page.into()).await?;
             locks::print_list(output, &list, events::lines, "no events")
         }
-        Command::BreakLock { lock, fence_token, reason } => {
+        Call::BreakLock { lock, fence_token, reason } => {
             let reply = client.break_lock(&lock.lock(), *fence_token, reason).await?;
             locks::print_lock(output, &reply)
         }
-        Command::WatchEvents { filter, after } => {
-            events::watch(&client, output, filter, *after).await
-        }
-        Command::ListEvents { filter, after, page } => {
+        Call::WatchEvents { filter, after } => events::watch(&client, output, filter, *after).await,
+        Call::ListEvents { filter, after, page } => {
             let list = client.events(&filter.into(), *after, &page.into()).await?;
             locks::print_list(output, &list, events::lines, "no events")
         }
-        Command::Whoami => {
+        Call::Whoami => {
             let reply = client.whoami().await?;
-            output.result(&reply.json, || admin::whoami(&reply.body, &token.source))?;
+            output.result(&reply.json, || admin::whoami(&reply.body, server, &token.source))?;
             Ok(EXIT_DONE)
         }
-        Command::Identity(command) => admin::identity(&client, output, command).await,
-        Command::Access(command) => admin::access(&client, output, command).await,
+        Call::Note(command) => notes::note(&client, output, command).await,
+        Call::Identity(command) => admin::identity(&client, output, command).await,
+        Call::Access(command) => admin::access(&client, output, command).await,
     }
 }
 
 /// Says what to do about a failure, where that is known.
-fn explain(failure: &Failure, global: &Global, output: &mut Output) {
+fn explain(failure: &Failure, server: Option<&Server>, output: &mut Output) {
+    let at = server.map(|server| format!("{} ({})", server.url, server.source));
+    let at = at.unwrap_or_default();
     match failure {
-        Failure::Client(ClientError::Unreachable(_)) => {
-            output.message(&format!(
-                "no answer from {}: the request may have been carried out; repeat it as it was",
-                address(&global.url)
-            ));
-        }
+        Failure::Client(ClientError::NoConnection(_)) => output.message(&format!(
+            "does a server run at {at}? PEARING_URL, --url or a profile says where it is"
+        )),
+        Failure::Client(ClientError::Unreachable(_)) => output.message(&format!(
+            "no answer from {at}: the request may have been carried out; repeat it as it was"
+        )),
         Failure::Client(ClientError::Problem(refused)) => {
             if let Some(ticket) = &refused.problem.ticket {
                 let reason = ticket.end_reason.as_ref().map(|r| format!(" ({r})"));
@@ -181,19 +209,10 @@ fn explain(failure: &Failure, global: &Global, output: &mut Output) {
         }
         Failure::Client(ClientError::Unexpected(_) | ClientError::Setup(_))
         | Failure::Write(_)
+        | Failure::Store(_)
         | Failure::Token(_)
         | Failure::Usage(_) => {}
     }
-}
-
-/// An address without what may be secret in it.
-fn address(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return url.to_owned();
-    };
-    let end = rest.find('/').unwrap_or(rest.len());
-    let start = rest[..end].rfind('@').map_or(0, |at| at + 1);
-    format!("{scheme}://{}", &rest[start..])
 }
 
 #[cfg(test)]
@@ -202,17 +221,11 @@ mod tests {
 
     #[test]
     fn the_output_variable_is_json_or_text() {
-        let global = |json| Global { url: String::new(), token_file: None, json };
+        let global = |json| Global { json, ..Global::default() };
         assert_eq!(format(&global(true), Some("text")).expect("the flag wins"), Format::Json);
         assert_eq!(format(&global(false), Some("json")).expect("a format"), Format::Json);
         assert_eq!(format(&global(false), None).expect("a format"), Format::Text);
         assert_eq!(format(&global(false), Some("xml")).expect_err("none").exit_code(), 2);
-    }
-
-    #[test]
-    fn an_address_is_shown_without_its_password() {
-        assert_eq!(address("http://ana:secret@host:1/a@b"), "http://host:1/a@b");
-        assert_eq!(address("http://127.0.0.1:7420"), "http://127.0.0.1:7420");
     }
 
     #[test]

@@ -61,17 +61,25 @@ impl Output {
         let _ = writeln!(self.err, "{}", visible(text)).and_then(|()| self.err.flush());
     }
 
-    fn write_out(&mut self, text: &str) -> io::Result<()> {
-        if text.is_empty() {
-            return Ok(());
-        }
-        match writeln!(self.out, "{text}").and_then(|()| self.out.flush()) {
+    /// Prints what is made for a program to read, as it is.
+    ///
+    /// # Errors
+    /// As for a result.
+    pub(super) fn verbatim(&mut self, text: &str) -> io::Result<()> {
+        match self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.is_closed = true;
                 Ok(())
             }
             other => other,
         }
+    }
+
+    fn write_out(&mut self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.verbatim(&format!("{text}\n"))
     }
 }
 

@@ -22,6 +22,9 @@ pub enum ClientError {
     /// The server said no, in the words of its one table.
     #[error("{}: {}", .0.problem.code, .0.problem.detail)]
     Problem(Box<Refused>),
+    /// No connection came about, at no attempt: nothing was sent.
+    #[error("unreachable: {0}")]
+    NoConnection(String),
     /// No answer came: whether the call was carried out is unknown. Retry it as it was.
     #[error("unreachable: {0}")]
     Unreachable(String),
@@ -34,11 +37,14 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Whether the same call may well be answered a little later: the server is busy, or away.
+    /// Whether the same read may well be answered a little later: the server is busy, or away, or
+    /// it was asked too often.
     pub fn is_passing(&self) -> bool {
         match self {
-            Self::Unreachable(_) => true,
-            Self::Problem(refused) => refused.problem.code == Code::Busy,
+            Self::NoConnection(_) | Self::Unreachable(_) => true,
+            Self::Problem(refused) => {
+                matches!(refused.problem.code, Code::Busy | Code::LimitReached)
+            }
             Self::Unexpected(_) | Self::Setup(_) => false,
         }
     }
@@ -47,7 +53,7 @@ impl ClientError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Problem(refused) => refused.problem.code.exit_code(),
-            Self::Unreachable(_) => EXIT_UNREACHABLE,
+            Self::NoConnection(_) | Self::Unreachable(_) => EXIT_UNREACHABLE,
             Self::Unexpected(_) | Self::Setup(_) => EXIT_OTHER,
         }
     }

@@ -5,15 +5,19 @@
 //! acquire is repeated with its own request UUID, so it can't take the lock twice.
 //! Deliberately absent: redirects (a token goes to the server that was named, and nowhere else).
 
+mod address;
 mod admin;
 mod error;
 mod feed;
 mod locks;
+mod threads;
 mod transport;
 
+pub use address::ServerUrl;
 pub use error::{ClientError, Refused};
 pub use feed::{EventFilter, Feed, FeedItem};
 pub use locks::{Acquire, Page};
+pub use threads::{NewReply, NewThread, Terms};
 pub use transport::{Client, Reply};
 
 use crate::clock::BootTime;

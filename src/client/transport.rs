@@ -7,6 +7,7 @@ use reqwest::{Method, Response, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::address::ServerUrl;
 use super::error::{ClientError, Refused};
 use crate::clock::BootTime;
 use crate::domain::scope::{Scope, ScopeKind};
@@ -103,18 +104,15 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of the server at `url`, with the text of a token.
+    /// A client of the server at `server`, with the text of a token.
     ///
     /// # Errors
-    /// The address is none of a server, or the token holds what no header can carry.
-    pub fn new(url: &str, token: &str) -> Result<Self, ClientError> {
-        let setup = |what: String| ClientError::Setup(what);
-        let base = Url::parse(url).map_err(|e| setup(format!("{url:?} is no address: {e}")))?;
-        if !matches!(base.scheme(), "http" | "https") || base.cannot_be_a_base() {
-            return Err(setup(format!("{url:?} is no http or https address")));
-        }
-        let mut bearer = HeaderValue::try_from(format!("Bearer {token}"))
-            .map_err(|_| setup("the token holds characters that no token has".to_owned()))?;
+    /// The token holds what no header can carry.
+    pub fn new(server: &ServerUrl, token: &str) -> Result<Self, ClientError> {
+        let base = server.url().clone();
+        let mut bearer = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| {
+            ClientError::Setup("the token holds characters that no token has".to_owned())
+        })?;
         bearer.set_sensitive(true);
         let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer)]);
         let builder = || {
@@ -130,7 +128,7 @@ impl Client {
                 _ => builder,
             };
             // What runs on this machine is never reached through a proxy.
-            if is_loopback(&base) { builder.no_proxy() } else { builder }
+            if server.is_loopback() { builder.no_proxy() } else { builder }
         };
         let build = |builder: reqwest::ClientBuilder| {
             builder
@@ -164,7 +162,8 @@ impl Client {
         url
     }
 
-    /// Makes a call; repeats it where that is harmless and no answer came, or the server is busy.
+    /// Makes a call; repeats it where that is harmless and no answer came, or where it was not
+    /// sent at all, or the server is busy.
     pub(super) async fn call<T: DeserializeOwned, B: Serialize>(
         &self,
         call: Call<'_, B>,
@@ -181,15 +180,21 @@ impl Client {
         call: Call<'_, B>,
     ) -> Result<Reply<()>, ClientError> {
         let mut pauses = PAUSES.into_iter();
+        let mut was_sent = false;
         loop {
             let error = match self.try_once(&call).await {
                 Ok(reply) => return Ok(reply),
+                // An attempt before this one may have arrived all the same.
+                Err(ClientError::NoConnection(why)) if was_sent => ClientError::Unreachable(why),
                 Err(error) => error,
             };
+            was_sent |= !matches!(error, ClientError::NoConnection(_));
             let asked = match &error {
                 ClientError::Problem(refused) if refused.problem.code == Code::Busy => {
                     refused.problem.retry_after_seconds.map_or(Duration::ZERO, Duration::from_secs)
                 }
+                // What was never sent can be sent, whatever it is.
+                ClientError::NoConnection(_) => Duration::ZERO,
                 ClientError::Unreachable(_) if call.repeat == Repeat::Harmless => Duration::ZERO,
                 ClientError::Unreachable(_)
                 | ClientError::Problem(_)
@@ -251,11 +256,6 @@ fn scope_parameter(scope: &Scope) -> (&'static str, String) {
     }
 }
 
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or("").trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
-}
-
 /// Reads an answer to its end: the JSON of a success, or what went wrong.
 async fn read_answer(response: Response, sent_at: BootTime) -> Result<Reply<()>, ClientError> {
     let status = response.status();
@@ -293,7 +293,8 @@ async fn read_text(mut response: Response) -> Result<String, ClientError> {
 }
 
 fn no_answer(error: &reqwest::Error) -> ClientError {
-    ClientError::Unreachable(chain(error))
+    let why = chain(error);
+    if error.is_connect() { ClientError::NoConnection(why) } else { ClientError::Unreachable(why) }
 }
 
 /// An error and its causes in one line. The address is left out: the caller knows it.

@@ -48,7 +48,8 @@ fn answer(status: u16, more: &str, body: &str) -> String {
 async fn start() -> (TcpListener, Client) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("an address");
-    let client = Client::new(&format!("http://{address}/base/"), "secret").expect("a client");
+    let url = format!("http://{address}/base/").parse().expect("an address");
+    let client = Client::new(&url, "secret").expect("a client");
     (listener, client)
 }
 
@@ -162,7 +163,17 @@ async fn nobody_there_is_unreachable_and_says_nothing_of_the_token() {
     drop(listener);
     let error = client.whoami().await.expect_err("nobody listens");
     assert_eq!(error.exit_code(), 8);
+    assert!(matches!(error, ClientError::NoConnection(_)), "nothing was sent: {error:?}");
     assert!(!format!("{error:?} {client:?}").contains("secret"), "{error:?} {client:?}");
+}
+
+#[tokio::test]
+async fn a_request_that_may_have_arrived_is_never_called_unsent() {
+    let (listener, client) = start().await;
+    // The connection breaks after the request; at the repetitions nobody listens any more.
+    let (_, answer) = tokio::join!(serve(listener, vec![String::new()]), client.whoami());
+    let error = answer.expect_err("nobody answers");
+    assert!(matches!(error, ClientError::Unreachable(_)), "{error:?}");
 }
 
 #[tokio::test]

@@ -42,6 +42,10 @@ pub struct Limits {
     pub places_per_lock: u32,
     /// Replies of one thread.
     pub replies_per_thread: u32,
+    /// Agents of one person.
+    pub agents_per_person: u32,
+    /// Tokens of one agent that work.
+    pub tokens_per_agent: u32,
 }
 
 impl Default for Limits {
@@ -51,6 +55,8 @@ impl Default for Limits {
             live_tickets_per_scope: 50_000,
             places_per_lock: 10_000,
             replies_per_thread: 1_000,
+            agents_per_person: 100,
+            tokens_per_agent: 100,
         }
     }
 }

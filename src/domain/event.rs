@@ -5,18 +5,13 @@
 //!
 //! [`State::apply`]: super::State::apply
 
-mod subject;
-
 use serde::{Deserialize, Serialize};
 
-pub use subject::Subject;
-
 use super::access::{Role, TokenHash};
-use super::id::{FenceToken, LedgerId, ReplyId, RequestUuid, Sequence, TicketId, TokenId};
+use super::id::{FenceToken, LedgerId, RequestUuid, Sequence, TicketId, TokenId};
 use super::name::{Actor, LockName, TeamName, UserName};
 use super::scope::Scope;
-use super::text::{ActivityText, ReplyBody, ShortText, ThreadBody};
-use super::thread::{Fence, Links, ReplyKind, ThreadNumber};
+use super::text::ShortText;
 use super::ticket::TicketInput;
 use super::time::{LeaseSeconds, Time, WaitSeconds};
 
@@ -346,89 +341,11 @@ step! {
         wait_expires_at: Time,
     }
 }
-data! {
-    /// `activity.updated`
-    ActivityUpdated {
-        /// The user.
-        user: UserName,
-        /// What it is doing.
-        activity: ActivityText,
-        /// The caller's name for the request, if it gave one.
-        request_uuid: Option<RequestUuid>,
-    }
-}
-data! {
-    /// `activity.cleared`
-    ActivityCleared {
-        /// The user.
-        user: UserName,
-    }
-}
-data! {
-    /// `thread.created`
-    ThreadCreated {
-        /// The repository.
-        scope: Scope,
-        /// The thread's number there.
-        number: ThreadNumber,
-        /// Whether the number was asked for, since it mirrors one from elsewhere.
-        is_mirror: bool,
-        /// What it is called.
-        title: ShortText,
-        /// What it is about.
-        body: ThreadBody,
-        /// Who began it.
-        author: UserName,
-        /// The caller's name for the request, if it gave one.
-        request_uuid: Option<RequestUuid>,
-        /// The hold that it was written under.
-        fence: Option<Fence>,
-    }
-}
-data! {
-    /// `thread.replied`
-    ThreadReplied {
-        /// The repository.
-        scope: Scope,
-        /// The thread's number there.
-        number: ThreadNumber,
-        /// The reply.
-        reply_id: ReplyId,
-        /// What kind it is.
-        kind: ReplyKind,
-        /// What it says.
-        body: ReplyBody,
-        /// What it points to.
-        links: Links,
-        /// Who wrote it.
-        author: UserName,
-        /// The reply that it answers; the thread itself if null.
-        parent: Option<ReplyId>,
-        /// How deep it stands: 1 for a reply to the thread itself.
-        level: u32,
-        /// How many replies the thread has after this.
-        replies_count: u32,
-        /// The caller's name for the request, if it gave one.
-        request_uuid: Option<RequestUuid>,
-        /// The hold that it was written under.
-        fence: Option<Fence>,
-    }
-}
-data! {
-    /// `thread.closed` and `thread.reopened`
-    ThreadTurned {
-        /// The repository.
-        scope: Scope,
-        /// The thread's number there.
-        number: ThreadNumber,
-        /// Who did it.
-        user: UserName,
-        /// The caller's name for the request, if it gave one.
-        request_uuid: Option<RequestUuid>,
-        /// The hold that it was done under.
-        fence: Option<Fence>,
-    }
-}
+mod note;
+mod subject;
+
+pub use note::{ActivityCleared, ActivityUpdated, ThreadCreated, ThreadReplied, ThreadTurned};
+pub use subject::Subject;
 
 /// Declares the events once: variant, data, type on the wire, version.
 macro_rules! events {

@@ -20,7 +20,10 @@ fn is_control_in_lines(c: char) -> bool {
 }
 
 macro_rules! text {
-    ($(#[$doc:meta])* $name:ident, $least:literal..=$most:literal, $is_forbidden:ident, $rule:literal) => {
+    (
+        $(#[$doc:meta])*
+        $name:ident, $least:literal..=$most:literal, $is_forbidden:ident, $rule:literal
+    ) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]

@@ -3,9 +3,12 @@
 //! A thread belongs to a repository and has a number there. What was written is never changed:
 //! a thread is its events, read in order.
 
+mod fold;
+
 use std::fmt;
 use std::str::FromStr;
 
+pub use fold::{Reply, Thread};
 use serde::{Deserialize, Serialize};
 
 use super::id::{FenceToken, ReplyId, RequestUuid, Sequence};

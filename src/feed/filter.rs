@@ -7,6 +7,7 @@ use crate::domain::id::TokenId;
 use crate::domain::name::{Actor, LockName, UserName};
 use crate::domain::scope::Scope;
 use crate::domain::time::Time;
+use crate::wire::cloud_event::TYPE_PREFIX;
 
 /// A pattern of event types: a type in which `*` stands for any run of characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +43,9 @@ impl TypeGlob {
 impl std::str::FromStr for TypeGlob {
     type Err = &'static str;
 
+    /// A pattern can begin with the `pearing.` that a type has in an event's JSON.
     fn from_str(text: &str) -> Result<Self, &'static str> {
+        let text = text.strip_prefix(TYPE_PREFIX).unwrap_or(text);
         let byte_ok = |b: u8| b.is_ascii_lowercase() || b"._*".contains(&b);
         let is_valid =
             !text.is_empty() && text.len() <= Self::BYTES_MAX && text.bytes().all(byte_ok);
@@ -158,10 +161,14 @@ mod tests {
             ("team.*_*d", "team.member_added", true),
             ("l*l*", "lock.acquired", false),
             ("lock.a*ed*d", "lock.acquired", false),
+            ("pearing.lock.*", "lock.acquired", true),
+            ("pearing.*", "ledger.opened", true),
+            ("pearing.pearing.*", "ledger.opened", false),
+            ("pear*.lock.*", "lock.acquired", false),
         ] {
             assert_eq!(glob(pattern).covers(type_name), is_covered, "{pattern} {type_name}");
         }
-        for bad in ["", "Lock.*", "lock.?", "lock .*", &"a".repeat(65)] {
+        for bad in ["", "pearing.", "Lock.*", "lock.?", "lock .*", &"a".repeat(65)] {
             assert!(bad.parse::<TypeGlob>().is_err(), "{bad:?}");
         }
     }

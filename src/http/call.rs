@@ -13,12 +13,13 @@ use super::Api;
 use super::answer::{self, PEARING_SEQUENCE};
 use super::body::{self, JsonBody};
 use super::failure::{Failure, Moment};
-use super::query::{Query, SCOPE};
+use super::query::{Query, SCOPE, scope_named};
 use super::routes::Policy;
 use crate::clock;
 use crate::domain::id::{TicketId, TokenId};
-use crate::domain::name::{InvalidName, LockName};
-use crate::domain::scope::LockKey;
+use crate::domain::name::{InvalidName, LockName, UserName};
+use crate::domain::scope::{LockKey, Scope};
+use crate::service::Identity;
 
 /// When the head of a request had been read. Put into its extensions by the server.
 #[derive(Debug, Clone, Copy)]
@@ -45,12 +46,19 @@ where
     F: Future<Output = Result<Response, Failure>>,
 {
     let arrived = request.extensions().get().map_or_else(clock::monotonic, |Arrival(at)| *at);
-    // Who asks is settled before anything else is looked at.
-    let token_id = match (policy, authenticate(&api, request.headers())) {
+    // Who asks is settled before anything else is looked at, and then whether it is too much.
+    let identity = match (policy, authenticate(&api, request.headers())) {
         (Policy::Open, _) => None,
-        (Policy::Token, Some(token_id)) => Some(token_id),
-        (Policy::Token, None) => return Failure::Unauthenticated.render(None),
+        (Policy::Token | Policy::Holder, Some(identity)) => Some(identity),
+        (Policy::Token | Policy::Holder, None) => return Failure::Unauthenticated.render(None),
     };
+    let query = request.uri().query().unwrap_or_default();
+    if let Some(identity) = &identity
+        && let Err(failure) = spend(&api, policy, &identity.user, query)
+    {
+        return failure.render(None);
+    }
+    let token_id = identity.map(|identity| identity.token_id);
     let result = match Call::read(arrived, token_id, request).await {
         Ok(call) => handler(api.clone(), call).await,
         Err(failure) => Err(failure),
@@ -71,8 +79,24 @@ fn millis_since(arrived: Instant) -> u64 {
     u64::try_from(clock::elapsed(arrived).as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The token of a request, if it works.
-fn authenticate(api: &Api, headers: &HeaderMap) -> Option<TokenId> {
+/// Takes a request from the budgets that it is to be paid from.
+fn spend(api: &Api, policy: Policy, user: &UserName, query: &str) -> Result<(), Failure> {
+    match policy {
+        Policy::Open => Ok(()),
+        Policy::Holder => api.rates.holders.spend(user),
+        Policy::Token => {
+            api.rates.identities.spend(user)?;
+            let can_read =
+                |scope: &Scope| api.service.read(|state| state.access().can_read(user, scope));
+            scope_named(query)
+                .filter(can_read)
+                .map_or(Ok(()), |scope| api.rates.scopes.spend(&scope))
+        }
+    }
+}
+
+/// Who a request's token stands for, if it works.
+fn authenticate(api: &Api, headers: &HeaderMap) -> Option<Identity> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (given.next(), given.next()) else {
         return None;

@@ -1,12 +1,13 @@
 //! Why a request gets no ordinary answer: the surface's own reasons, and those of the service.
 
+use std::num::NonZeroU32;
+
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 
 use super::answer;
 use super::body::BODY_BYTES_MAX;
-use super::feeds::FEEDS_PER_IDENTITY_MAX;
 use crate::domain::time::Time;
 use crate::service::{Refused, ServiceError};
 use crate::wire::problem::{Code, Problem};
@@ -28,14 +29,27 @@ pub(super) enum Failure {
         /// The rule, fit for "field RULE".
         rule: String,
     },
+    /// The request is meant for a host that this isn't.
+    OtherHost,
+    /// The request comes from another site's page.
+    OtherOrigin,
     /// There is nothing at this path.
     NoSuchPath,
     /// There is something at this path, but not for this method. `Allow` says for which.
     NoSuchMethod,
     /// Too many feeds are open.
     FeedsExhausted,
-    /// Too many feeds of the one who asks are open.
-    OwnFeedsExhausted,
+    /// As many feeds of the one who asks are open as may be.
+    OwnFeedsExhausted(usize),
+    /// Too many requests.
+    TooFast {
+        /// How many there may be.
+        most: NonZeroU32,
+        /// Of what, fit for "at most 100 THINGS".
+        things: &'static str,
+        /// When there is room again.
+        retry_after_seconds: u64,
+    },
     /// The service refused, or couldn't.
     Service(ServiceError),
 }
@@ -81,10 +95,14 @@ impl Failure {
                 Problem::new(Code::DiskFull, "the disk is nearly full: no new work is taken on")
             }
             Self::FeedsExhausted => Problem::new(Code::Busy, "too many feeds are open"),
-            Self::OwnFeedsExhausted => {
-                let most = format!("at most {FEEDS_PER_IDENTITY_MAX} open feeds of one identity");
+            Self::OwnFeedsExhausted(most) => {
+                let most = format!("at most {most} open feeds of one identity");
                 Problem::new(Code::LimitReached, most)
             }
+            Self::TooFast { most, things, retry_after_seconds } => Problem {
+                retry_after_seconds: Some(*retry_after_seconds),
+                ..Problem::new(Code::LimitReached, format!("at most {most} {things}"))
+            },
             Self::Unauthenticated => return unauthenticated(),
             Self::Malformed(what) => Problem::new(Code::Malformed, what.as_str()),
             Self::TooLarge => {
@@ -92,6 +110,13 @@ impl Failure {
                 Problem::new(Code::TooLarge, most)
             }
             Self::Invalid { field, rule } => Problem::invalid(field, rule),
+            Self::OtherHost => Problem::new(
+                Code::Forbidden,
+                "the server isn't known by this Host; its flag --allowed-host adds one",
+            ),
+            Self::OtherOrigin => {
+                Problem::new(Code::Forbidden, "a page of this Origin may not ask the server")
+            }
             Self::NoSuchPath => Problem::new(Code::NotFound, "there is nothing at this path"),
             Self::NoSuchMethod => Problem::new(
                 Code::MethodNotAllowed,
@@ -160,10 +185,18 @@ impl std::fmt::Display for Failure {
             Self::Malformed(what) => write!(f, "malformed: {what}"),
             Self::TooLarge => f.write_str("too-large"),
             Self::Invalid { field, rule } => write!(f, "invalid-argument: {field} {rule}"),
+            Self::OtherHost => f.write_str("forbidden: host"),
+            Self::OtherOrigin => f.write_str("forbidden: origin"),
             Self::NoSuchPath => f.write_str("not-found: path"),
             Self::NoSuchMethod => f.write_str("malformed: method"),
             Self::FeedsExhausted => f.write_str("busy: feeds"),
-            Self::OwnFeedsExhausted => f.write_str("limit-reached: feeds"),
+            Self::OwnFeedsExhausted(most) => write!(f, "limit-reached: at most {most} feeds"),
+            Self::TooFast { most, things, retry_after_seconds } => {
+                write!(
+                    f,
+                    "limit-reached: at most {most} {things}, retry after {retry_after_seconds}"
+                )
+            }
             Self::Service(error) => write!(f, "{error:?}"),
         }
     }

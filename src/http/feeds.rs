@@ -9,12 +9,13 @@ use crate::domain::name::UserName;
 /// How many feeds may be open at once. Each costs a task and a batch of records while it reads.
 const FEEDS_MAX: usize = 10_000;
 
-/// How many of them one identity may have open.
-pub(super) const FEEDS_PER_IDENTITY_MAX: usize = 1_000;
-
 /// The open feeds.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Feeds(Arc<Mutex<Open>>);
+#[derive(Debug, Clone)]
+pub(super) struct Feeds {
+    open: Arc<Mutex<Open>>,
+    /// How many of them one identity may have open.
+    per_identity: usize,
+}
 
 #[derive(Debug, Default)]
 struct Open {
@@ -31,12 +32,17 @@ pub(super) struct Seat {
 }
 
 impl Feeds {
+    /// None yet, and so many at most of one identity.
+    pub(super) fn new(per_identity: usize) -> Self {
+        Self { open: Arc::default(), per_identity }
+    }
+
     /// Takes a place for a further feed.
     pub(super) fn enter(&self, user: UserName) -> Result<Seat, Failure> {
         let mut open = self.lock();
         let own = open.by_identity.get(&user).copied().unwrap_or(0);
-        if own >= FEEDS_PER_IDENTITY_MAX {
-            return Err(Failure::OwnFeedsExhausted);
+        if own >= self.per_identity {
+            return Err(Failure::OwnFeedsExhausted(self.per_identity));
         }
         if open.total >= FEEDS_MAX {
             return Err(Failure::FeedsExhausted);
@@ -47,7 +53,7 @@ impl Feeds {
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
-        self.0.lock().expect("counting feeds doesn't panic")
+        self.open.lock().expect("counting feeds doesn't panic")
     }
 }
 
@@ -75,10 +81,9 @@ mod tests {
 
     #[test]
     fn one_identity_leaves_the_others_their_feeds() {
-        let feeds = Feeds::default();
-        let mut seats: Vec<Seat> = (0..FEEDS_PER_IDENTITY_MAX)
-            .map(|_| enter(&feeds, "ana").expect("there is room"))
-            .collect();
+        let feeds = Feeds::new(3);
+        let mut seats: Vec<Seat> =
+            (0..3).map(|_| enter(&feeds, "ana").expect("there is room")).collect();
         let failure = enter(&feeds, "ana").expect_err("it has as many as it may");
         let response = failure.render(None);
         assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
@@ -90,8 +95,8 @@ mod tests {
 
     #[test]
     fn all_feeds_together_have_a_bound_and_leave_nothing_behind() {
-        let feeds = Feeds::default();
-        let user = |n: usize| format!("user{}", n / FEEDS_PER_IDENTITY_MAX);
+        let feeds = Feeds::new(1000);
+        let user = |n: usize| format!("user{}", n / 1000);
         let seats: Vec<Seat> =
             (0..FEEDS_MAX).map(|n| enter(&feeds, &user(n)).expect("there is room")).collect();
         let failure = enter(&feeds, "ana").expect_err("there is no more room");

@@ -81,6 +81,6 @@ pub(super) async fn break_hold(api: Api, call: Call) -> Result<Response, Failure
     Ok(answer::json(StatusCode::OK, view.sequence, &Lock::new(&view, api.service.now())))
 }
 
-fn moment(query: &Query) -> Result<Option<AsOf>, Failure> {
+pub(super) fn moment(query: &Query) -> Result<Option<AsOf>, Failure> {
     query.value("as_of", AsOf::RULE)
 }

@@ -90,6 +90,26 @@ impl Query {
         self.scope_if_any()?.ok_or_else(|| Failure::invalid("repo", SCOPE_RULE))
     }
 
+    /// Where a page begins, in a list whose cursors are names or numbers.
+    pub(super) fn parsed_cursor<T: std::str::FromStr>(
+        &self,
+        rule: &str,
+    ) -> Result<Option<T>, Failure> {
+        let invalid = |_| Failure::invalid("cursor", rule);
+        self.cursor()?.map(|text| text.parse().map_err(invalid)).transpose()
+    }
+
+    /// The scope, which must be a repository.
+    pub(super) fn repo(&self) -> Result<Scope, Failure> {
+        let scope = self.scope()?;
+        match scope.kind() {
+            ScopeKind::Repo(_) => Ok(scope),
+            ScopeKind::Team(_) | ScopeKind::User(_) => {
+                Err(Failure::invalid("repo", "is needed: threads belong to repositories"))
+            }
+        }
+    }
+
     /// The scope, where a call also makes sense without one.
     pub(super) fn scope_if_any(&self) -> Result<Option<Scope>, Failure> {
         let mut given = SCOPE.iter().filter_map(|name| Some((*name, self.text(name)?)));
@@ -113,6 +133,20 @@ impl Query {
             Err(Failure::invalid(name, rule))
         }
     }
+}
+
+/// The scope that a request names, if it names one rightly. What is wrong with it, or with another
+/// parameter, its handler tells.
+pub(super) fn scope_named(raw: &str) -> Option<Scope> {
+    let mut parameters = Vec::new();
+    for pair in raw.split('&') {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let name = decode(name).ok()?;
+        if SCOPE.contains(&name.as_str()) {
+            parameters.push((name, decode(value).ok()?));
+        }
+    }
+    Query(parameters).scope_if_any().ok()?
 }
 
 /// Reads a sequence: digits alone, since a plus sign or a blank is a caller's mistake.
@@ -175,6 +209,18 @@ mod tests {
         ] {
             let said = scope(raw).expect_err(raw);
             assert!(said.starts_with(&format!("invalid-argument: {field} ")), "{raw}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_scope_is_found_among_other_parameters_in_any_spelling() {
+        let named = |raw| scope_named(raw).map(|scope| scope.to_string());
+        assert_eq!(named("limit=5&repo=teams/a/b").as_deref(), Some("teams/a/b"));
+        assert_eq!(named("%72epo=teams%2fa/b&x").as_deref(), Some("teams/a/b"));
+        assert_eq!(named("team=a&lock=%zz").as_deref(), Some("teams/a"));
+        for raw in ["", "x=1", "repo=teams/a", "team=a&user=b", "team=%zz", "repository=teams/a/b"]
+        {
+            assert_eq!(named(raw), None, "{raw}");
         }
     }
 

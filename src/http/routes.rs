@@ -12,7 +12,7 @@ use axum::routing::{MethodFilter, on};
 use super::admin::{access, repos, teams, tokens, users};
 use super::call::{self, Call};
 use super::failure::Failure;
-use super::{Api, events, locks, operations, tickets, whoami};
+use super::{Api, activity, agents, events, locks, operations, threads, tickets, whoami};
 
 /// Who may call a route. There is no default: each route says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub(super) enum Policy {
     /// Whoever brings a working token. What its user may do is judged by the core for a command,
     /// and by the service for a read.
     Token,
+    /// The same, to go on with a hold or to end it: what spends the holders' budget.
+    Holder,
 }
 
 /// A route.
@@ -42,7 +44,7 @@ const PUT: Method = Method::PUT;
 
 /// All of them.
 fn all() -> Vec<Route> {
-    use Policy::{Open, Token};
+    use Policy::{Holder, Open, Token};
     vec![
         // Locks and tickets. Each takes the scope as ?repo=, ?team= or ?user=.
         route(GET, "/v1/locks", Token, locks::list),
@@ -51,16 +53,30 @@ fn all() -> Vec<Route> {
         route(POST, "/v1/locks/{lock_name}/break", Token, locks::break_hold),
         route(POST, "/v1/locks/{lock_name}/tickets", Token, tickets::acquire),
         route(GET, "/v1/locks/{lock_name}/tickets/{ticket_id}", Token, tickets::get),
-        route(DELETE, "/v1/locks/{lock_name}/tickets/{ticket_id}", Token, tickets::release),
+        route(DELETE, "/v1/locks/{lock_name}/tickets/{ticket_id}", Holder, tickets::release),
         route(
             POST,
             "/v1/locks/{lock_name}/tickets/{ticket_id}/heartbeat",
-            Token,
+            Holder,
             tickets::heartbeat,
         ),
+        // Threads. Each takes the repository as ?repo=.
+        route(GET, "/v1/threads", Token, threads::list),
+        route(POST, "/v1/threads", Token, threads::create),
+        route(GET, "/v1/threads/{number}", Token, threads::get),
+        route(POST, "/v1/threads/{number}/replies", Token, threads::reply),
+        route(POST, "/v1/threads/{number}/close", Token, threads::close),
+        route(POST, "/v1/threads/{number}/reopen", Token, threads::reopen),
+        // What users say they are doing.
+        route(GET, "/v1/activity", Token, activity::list),
+        route(PUT, "/v1/activity", Token, activity::update),
+        route(DELETE, "/v1/activity", Token, activity::clear),
         // What concerns the caller.
         route(GET, "/v1/tickets", Token, tickets::list_own),
         route(GET, "/v1/whoami", Token, whoami::get),
+        route(GET, "/v1/agents", Token, agents::list),
+        route(POST, "/v1/agents", Token, agents::create),
+        route(DELETE, "/v1/agents/{name}/tokens", Token, agents::revoke_tokens),
         // The feed, or a page of events.
         route(GET, "/v1/events", Token, events::get),
         // Administration.

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +22,9 @@ use tower::ServiceExt as _;
 
 use super::call::Arrival;
 use super::failure::Abandoned;
+use super::hosts::Hosts;
 use super::pacing::{Paced, Progress};
-use super::{Api, routes};
+use super::{Api, Options, routes};
 use crate::clock;
 use crate::service::Service;
 
@@ -44,11 +46,21 @@ const DRAIN: Duration = Duration::from_secs(10);
 
 /// Serves until `stop` resolves; then accepts nothing more, ends feeds and long polls, and returns
 /// when what was in flight has been answered, or after `DRAIN`.
-pub async fn serve(listener: TcpListener, service: Service, stop: impl Future<Output = ()>) {
-    let router = routes::router(Api::new(service.clone()));
+pub async fn serve(
+    listener: TcpListener,
+    service: Service,
+    options: &Options,
+    stop: impl Future<Output = ()>,
+) {
+    // A socket that has lost its address is reached by nobody.
+    let listen = listener.local_addr().map_or(Ipv4Addr::LOCALHOST.into(), |at| at.ip());
+    let entrance = Entrance {
+        hosts: Hosts::new(listen, &options.allowed_hosts),
+        router: routes::router(Api::new(service.clone(), options)),
+    };
     let connections = GracefulShutdown::new();
     tokio::select! {
-        never = accept_all(&listener, &router, &connections) => match never {},
+        never = accept_all(&listener, &entrance, &connections) => match never {},
         () = stop => {}
     }
     drop(listener);
@@ -58,9 +70,25 @@ pub async fn serve(listener: TcpListener, service: Service, stop: impl Future<Ou
     }
 }
 
+/// What every request goes through.
+#[derive(Clone)]
+struct Entrance {
+    hosts: Hosts,
+    router: Router,
+}
+
+impl Entrance {
+    async fn answer(self, request: Request) -> Response {
+        match self.hosts.admit(&request) {
+            Ok(()) => self.router.oneshot(request).await.unwrap_or_else(|never| match never {}),
+            Err(failure) => failure.render(None),
+        }
+    }
+}
+
 async fn accept_all(
     listener: &TcpListener,
-    router: &Router,
+    entrance: &Entrance,
     connections: &GracefulShutdown,
 ) -> Infallible {
     let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
@@ -68,7 +96,7 @@ async fn accept_all(
         let permit = permits.clone().acquire_owned().await.expect("nobody closes the semaphore");
         match listener.accept().await {
             Ok((socket, _)) => {
-                let served = connection(socket, router.clone(), connections.watcher(), permit);
+                let served = connection(socket, entrance.clone(), connections.watcher(), permit);
                 tokio::spawn(served);
             }
             Err(error) if is_of_peer(&error) => {}
@@ -90,7 +118,7 @@ fn is_of_peer(error: &io::Error) -> bool {
 
 async fn connection(
     socket: TcpStream,
-    router: Router,
+    entrance: Entrance,
     watcher: Watcher,
     _permit: OwnedSemaphorePermit,
 ) {
@@ -103,11 +131,11 @@ async fn connection(
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let arrived = Arrival(clock::monotonic());
         let serving = progress.serving();
-        let router = router.clone();
+        let entrance = entrance.clone();
         async move {
             let mut request: Request = request.map(Body::new);
             request.extensions_mut().insert(arrived);
-            let response = router.oneshot(request).await.unwrap_or_else(|never| match never {});
+            let response = entrance.answer(request).await;
             drop(serving);
             send(response)
         }

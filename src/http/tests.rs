@@ -1,5 +1,6 @@
 //! The wiring: raw requests over a socket, against a service on a ledger in memory.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::{Api, FOLDS_MAX, serve};
+use super::{self as http, Api, FOLDS_MAX, serve};
 use crate::clock::LedgerClock;
 use crate::domain::command::{Caller, Command};
 use crate::domain::event::{Event, LedgerOpened};
@@ -21,6 +22,17 @@ use crate::ledger::memory::{Fault, MemoryLedger};
 use crate::service::batch::Batch;
 use crate::service::{Options, Running, Service};
 use crate::wire::token;
+
+/// What the surface takes, unless a test says otherwise.
+fn plenty() -> http::Options {
+    let plenty = NonZeroU32::new(100_000).expect("it is more than 0");
+    http::Options {
+        requests_per_second_per_identity: plenty,
+        requests_per_second_per_scope: plenty,
+        feeds_per_identity: 1000,
+        allowed_hosts: Vec::new(),
+    }
+}
 
 /// A server in which ana is an administrator.
 struct Server {
@@ -70,13 +82,20 @@ impl Started {
 
 impl Server {
     async fn start() -> Self {
+        Self::start_with(plenty()).await
+    }
+
+    async fn start_with(options: http::Options) -> Self {
         let Started { service, running, ledger, token } = Started::new();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let (stop, stopped) = oneshot::channel::<()>();
-        let serving = tokio::spawn(serve(listener, service, async {
-            let _ = stopped.await;
-        }));
+        let serving = tokio::spawn(async move {
+            let stop = async {
+                let _ = stopped.await;
+            };
+            serve(listener, service, &options, stop).await;
+        });
         Self { address, token, ledger, stop, serving, _running: running }
     }
 
@@ -96,7 +115,7 @@ impl Server {
 
     fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> String {
         format!(
-            "{method} {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n{headers}\r\n{body}",
             self.token,
             body.len()
@@ -111,10 +130,15 @@ impl Server {
 /// The status of an answer and, of a problem, its code and field.
 fn outcome(answer: &str) -> String {
     let status = answer.get(9..12).unwrap_or("none");
-    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    let body: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+    let body = json_of(answer);
     let word = |name: &str| body[name].as_str().map(|text| format!(" {text}")).unwrap_or_default();
     format!("{status}{}{}", word("code"), word("field"))
+}
+
+/// The body of an answer.
+fn json_of(answer: &str) -> serde_json::Value {
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    serde_json::from_str(body).unwrap_or_default()
 }
 
 const LOCK: &str = "/v1/locks/x/tickets?user=ana";
@@ -157,6 +181,32 @@ async fn each_request_that_is_wrong_is_told_what_is_wrong() {
 }
 
 #[tokio::test]
+async fn a_request_for_another_host_or_from_another_site_is_refused_whatever_it_asks() {
+    let server = Server::start().await;
+    for (method, path) in [("GET", "/livez"), ("GET", "/nowhere"), ("POST", LOCK)] {
+        for headers in [
+            "host: evil.example\r\n",
+            "host: localhost\r\norigin: https://evil.example\r\n",
+            "host: localhost\r\norigin: null\r\n",
+        ] {
+            let head = format!(
+                "{method} {path} HTTP/1.1\r\n{headers}authorization: Bearer {}\r\n\
+                 connection: close\r\n\r\n",
+                server.token
+            );
+            let answer = server.raw(head.as_bytes()).await;
+            assert_eq!(outcome(&answer), "403 forbidden", "{head}");
+            assert!(!answer.contains("access-control-"), "{answer}");
+        }
+    }
+    let none = server.raw(b"GET /livez HTTP/1.1\r\nconnection: close\r\n\r\n").await;
+    assert_eq!(outcome(&none), "400 malformed");
+    let own = server.request("GET", "/v1/whoami", "origin: http://localhost:1\r\n", "");
+    let own = own.replace("\r\norigin", "\r\nconnection: close\r\norigin");
+    assert_eq!(outcome(&server.raw(own.as_bytes()).await), "200");
+}
+
+#[tokio::test]
 async fn a_feed_is_refused_under_the_name_that_was_given() {
     const FEED: &str = "accept: text/event-stream\r\n";
     let server = Server::start().await;
@@ -185,8 +235,9 @@ async fn no_token_and_a_wrong_token_are_told_the_same() {
     let wrong = token::format(TokenId(uuid::Uuid::from_u128(1)), &[8; 32]);
     let unknown = token::format(TokenId(uuid::Uuid::from_u128(9)), &[7; 32]);
     let ask = async |header: String| {
-        let request =
-            format!("GET /v1/whoami HTTP/1.1\r\nhost: x\r\n{header}connection: close\r\n\r\n");
+        let request = format!(
+            "GET /v1/whoami HTTP/1.1\r\nhost: localhost\r\n{header}connection: close\r\n\r\n"
+        );
         let answer = server.raw(request.as_bytes()).await;
         assert!(answer.contains("\r\nwww-authenticate: Bearer\r\n"), "{answer}");
         answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned())
@@ -222,6 +273,62 @@ async fn a_retried_acquire_is_marked_and_shows_the_ticket_as_it_is_now() {
 }
 
 #[tokio::test]
+async fn a_flood_is_told_to_slow_down_and_costs_no_heartbeat() {
+    let one = NonZeroU32::new(1).expect("it is more than 0");
+    let server =
+        Server::start_with(http::Options { requests_per_second_per_identity: one, ..plenty() })
+            .await;
+    let heartbeat = format!("/v1/locks/x/tickets/{UUID}/heartbeat?user=ana");
+    // A body that is too large to be read, and is looked at only after the budget.
+    let large = "connection: close\r\ncontent-length: 2000000\r\n";
+    let head = format!(
+        "POST {LOCK} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n{large}\r\n",
+        server.token
+    );
+    let mut refused = server.raw(head.as_bytes()).await;
+    assert_eq!(outcome(&refused), "413 too-large");
+    while outcome(&refused) == "413 too-large" {
+        refused = server.raw(head.as_bytes()).await;
+    }
+    assert_eq!(outcome(&refused), "429 limit-reached");
+    assert!(refused.contains("\r\nretry-after: 1\r\n"), "{refused}");
+    assert!(!refused.contains("pearing-sequence"), "nothing was looked at: {refused}");
+    assert_eq!(outcome(&server.call("POST", &heartbeat, "").await), "404 not-found");
+}
+
+#[tokio::test]
+async fn a_scope_has_a_budget_that_only_those_spend_who_may_see_it() {
+    let one = NonZeroU32::new(1).expect("it is more than 0");
+    let options = http::Options { requests_per_second_per_scope: one, ..plenty() };
+    let server = Server::start_with(options).await;
+    let user = server.call("POST", "/v1/admin/users", r#"{"user":"cy"}"#).await;
+    assert_eq!(outcome(&user), "201");
+    let made = server.call("POST", "/v1/admin/tokens", r#"{"user":"cy"}"#).await;
+    let stranger = json_of(&made)["token"].as_str().expect("it is shown once").to_owned();
+    let flood = async |method: &str, path: &str, token: &str| {
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+             authorization: Bearer {token}\r\n\r\n"
+        );
+        let mut outcomes = Vec::new();
+        for _ in 0..50 {
+            outcomes.push(outcome(&server.raw(head.as_bytes()).await));
+        }
+        outcomes.sort();
+        outcomes.dedup();
+        outcomes
+    };
+    let release = format!("/v1/locks/x/tickets/{UUID}?user=ana");
+    let locks = "/v1/locks?user=ana";
+    assert_eq!(flood("GET", locks, &stranger).await, ["404 not-found"]);
+    let first = server.call("GET", locks, "").await;
+    assert_eq!(outcome(&first), "200", "the stranger left the budget as it was");
+    assert_eq!(flood("GET", locks, &server.token).await.last().unwrap(), "429 limit-reached");
+    assert_eq!(flood("DELETE", &release, &server.token).await, ["404 not-found"]);
+    assert_eq!(flood("GET", "/v1/whoami", &server.token).await, ["200"], "it names no scope");
+}
+
+#[tokio::test]
 async fn after_a_storage_error_the_connection_ends_without_a_byte() {
     let server = Server::start().await;
     server.ledger.fail_append(1, Fault::Uncertain);
@@ -253,7 +360,7 @@ async fn a_drain_ends_feeds_and_resting_connections_and_leaves_nothing_unanswere
 #[tokio::test]
 async fn few_histories_are_folded_at_once_and_the_others_wait() {
     let Started { service, running: _running, .. } = Started::new();
-    let api = Api::new(service);
+    let api = Api::new(service, &plenty());
     let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
     let mut folds = Vec::new();
     for _ in 0..=FOLDS_MAX {

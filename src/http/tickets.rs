@@ -87,7 +87,7 @@ pub(super) async fn acquire(api: Api, call: Call) -> Result<Response, Failure> {
         // Of all that has ended the problem says the status.
         _ => StatusCode::ACCEPTED,
     };
-    let mut response = match Problem::of_acquire(&shown) {
+    let response = match Problem::of_acquire(&shown) {
         Some(problem) => {
             let mut response = render_problem(&problem);
             answer::set_sequence(&mut response, told.sequence);
@@ -95,10 +95,15 @@ pub(super) async fn acquire(api: Api, call: Call) -> Result<Response, Failure> {
         }
         None => answer::json(status, told.sequence, &shown),
     };
-    if told.is_replay {
+    Ok(replayed(response, told.is_replay))
+}
+
+/// Says of an answer that its request had been carried out before, if it had.
+pub(super) fn replayed(mut response: Response, is_replay: bool) -> Response {
+    if is_replay {
         response.headers_mut().insert(IDEMPOTENCY_REPLAYED, HeaderValue::from_static("true"));
     }
-    Ok(response)
+    response
 }
 
 /// `GET /v1/locks/{lock_name}/tickets/{ticket_id}`, a long poll with `Prefer: wait=N`.

@@ -7,50 +7,18 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::history;
-use crate::domain::event::{Event, Record, ThreadCreated, ThreadReplied};
+use crate::domain::event::{Event, Record};
 use crate::domain::id::{ReplyId, Sequence};
 use crate::domain::name::UserName;
 use crate::domain::scope::Scope;
-use crate::domain::text::{ShortText, ThreadBody};
-use crate::domain::thread::{ThreadKey, ThreadNumber, ThreadRow, ThreadState};
+use crate::domain::text::ShortText;
+use crate::domain::thread::{Thread, ThreadKey, ThreadNumber, ThreadRow, ThreadState};
 use crate::domain::time::Time;
 use crate::ledger::keys::{self, ThreadPart};
 use crate::ledger::{Ledger, LedgerError, Put, Table};
 
 /// How many keys are read at once.
 const KEYS_MAX: usize = 1000;
-
-/// A thread at some sequence.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Thread {
-    /// Which.
-    pub key: ThreadKey,
-    /// What it is called.
-    pub title: ShortText,
-    /// What it is about.
-    pub body: ThreadBody,
-    /// Who began it.
-    pub author: UserName,
-    /// When.
-    pub created_at: Time,
-    /// Whether there is work left.
-    pub state: ThreadState,
-    /// When it last changed.
-    pub updated_at: Time,
-    /// Its last event.
-    pub sequence: Sequence,
-    /// Its replies, in the order in which they were written.
-    pub replies: Vec<Reply>,
-}
-
-/// A reply.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
-    /// What was written.
-    pub data: ThreadReplied,
-    /// When.
-    pub created_at: Time,
-}
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -94,19 +62,10 @@ pub(super) fn puts(record: &Record) -> Vec<Put> {
         let (key, value) = (keys::reply(&thread, e.reply_id), e.level.to_be_bytes().to_vec());
         puts.push(Put { table: Table::Replies, key, value });
     }
-    if let Some(state) = turned_into(&record.event) {
+    if let Some(state) = ThreadState::after(&record.event) {
         puts.push(part(&thread, ThreadPart::State, &Turned { state, at, sequence }));
     }
     puts
-}
-
-/// The state that an event turns a thread into.
-fn turned_into(event: &Event) -> Option<ThreadState> {
-    match event {
-        Event::ThreadClosed(_) => Some(ThreadState::Closed),
-        Event::ThreadReopened(_) => Some(ThreadState::Open),
-        _ => None,
-    }
 }
 
 fn part(thread: &ThreadKey, part: ThreadPart, value: &impl Serialize) -> Put {
@@ -224,40 +183,10 @@ pub fn read(
     let mut thread: Option<Thread> = None;
     history::each_record(ledger, &sequences, |stored| {
         let corrupt = |error| LedgerError::Corrupt { what: format!("{error}") };
-        fold(&mut thread, stored.decode().map_err(corrupt)?);
+        Thread::apply(&mut thread, stored.decode().map_err(corrupt)?);
         Ok(())
     })?;
     Ok(thread)
-}
-
-/// Folds one of its events into a thread.
-fn fold(thread: &mut Option<Thread>, record: Record) {
-    let Record { sequence, time, event, .. } = record;
-    if let Event::ThreadCreated(e) = event {
-        *thread = Some(begin(e, time, sequence));
-        return;
-    }
-    let Some(thread) = thread else { return };
-    (thread.updated_at, thread.sequence) = (time, sequence);
-    thread.state = turned_into(&event).unwrap_or(thread.state);
-    if let Event::ThreadReplied(data) = event {
-        thread.replies.push(Reply { data, created_at: time });
-    }
-}
-
-/// A thread right after the event that made it.
-pub fn begin(e: ThreadCreated, time: Time, sequence: Sequence) -> Thread {
-    Thread {
-        key: ThreadKey { scope: e.scope, number: e.number },
-        title: e.title,
-        body: e.body,
-        author: e.author,
-        created_at: time,
-        state: ThreadState::Open,
-        updated_at: time,
-        sequence,
-        replies: Vec::new(),
-    }
 }
 
 fn parse<T: DeserializeOwned>(thread: &ThreadKey, value: &[u8]) -> Result<T, LedgerError> {

@@ -2,6 +2,7 @@
 
 mod setup;
 
+use std::convert::Infallible;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +20,9 @@ use crate::ledger::rocks::{OpenOptions, RocksLedger};
 use crate::ledger::{Ledger, LedgerError};
 use crate::service::recover::{self, Gap};
 use crate::service::{Options, Running, Service};
+
+/// How often it is saved when tokens were last used.
+const TOKEN_USE_SAVED_EVERY: Duration = Duration::from_secs(60);
 
 /// How long an exit waits for reads that are under way.
 const READS_END: Duration = Duration::from_secs(5);
@@ -162,7 +166,23 @@ async fn recover_and_serve(
         .map_err(ServerError::io("starting the writer"))?;
     tracing::info!(address = %bound, %head, "serving");
     greet(&format!("http://{bound}")).map_err(ServerError::io("printing how to connect"))?;
-    until_drained(socket, service, running, signals).await
+    let http_options = http::Options {
+        requests_per_second_per_identity: options.requests_per_second_per_identity,
+        requests_per_second_per_scope: options.requests_per_second_per_scope,
+        feeds_per_identity: usize::try_from(options.feeds_per_identity).expect("it is 32 bits"),
+        allowed_hosts: options.allowed_hosts.clone(),
+    };
+    until_drained(socket, service, running, &http_options, signals).await
+}
+
+/// Saves now and then when tokens were last used.
+async fn save_token_use(service: &Service) -> Infallible {
+    loop {
+        tokio::time::sleep(TOKEN_USE_SAVED_EVERY).await;
+        let service = service.clone();
+        let saved = tokio::task::spawn_blocking(move || service.save_token_use()).await;
+        saved.expect("saving doesn't panic, and nobody aborts it");
+    }
 }
 
 /// The signals that drain the server.
@@ -193,6 +213,7 @@ async fn until_drained(
     socket: TcpListener,
     service: Service,
     running: Running,
+    options: &http::Options,
     signals: Signals,
 ) -> Result<(), ServerError> {
     let Running { mut ended, failed } = running;
@@ -200,13 +221,17 @@ async fn until_drained(
         // The storage failed: nothing more can be promised, so nothing more is said.
         outcome = &mut ended => outcome,
         Ok(error) = failed => Ok(Err(error)),
-        () = http::serve(socket, service.clone(), signals.arrive()) => {
+        never = save_token_use(&service) => match never {},
+        () = http::serve(socket, service.clone(), options, signals.arrive()) => {
             service.stop();
             ended.await
         }
     };
     match outcome {
-        Ok(Ok(())) => Ok(()),
+        Ok(Ok(())) => {
+            service.save_token_use();
+            Ok(())
+        }
         Ok(Err(error)) => Err(ServerError::Ledger(error)),
         Err(_) => Err(ServerError::Bug),
     }

@@ -15,32 +15,40 @@ use crate::domain::command::{Caller, Command};
 use crate::domain::event::{Event, LedgerOpened};
 use crate::domain::id::{LedgerId, TokenId};
 use crate::domain::name::{Actor, UserName};
+use crate::domain::scope::Scope;
+use crate::domain::thread::{ThreadNumber, WriteTerms};
 use crate::domain::time::Time;
 use crate::domain::{Limits, State};
 use crate::ledger::rocks::RocksLedger;
 use crate::ledger::{Ledger, LedgerError};
 use crate::random;
 use crate::service::batch::Batch;
-use crate::wire::token;
+use crate::service::draw::Drawn;
 
 const TOKENS_DIR: &str = "tokens";
 const DEV_ADMIN: &str = "admin";
 const DEV_AGENTS: [&str; 2] = ["claude", "codex"];
 const DEV_TEAM: &str = "platform";
 const DEV_REPO: &str = "teams/platform/website";
+const DEV_THREAD: u64 = 42;
+const DEV_THREAD_TITLE: &str = "The start page takes four seconds to load";
+const DEV_THREAD_BODY: &str = "\
+Since the last release the start page loads slowly. Find out why, and push a branch that mends it.
+
+Whoever works on this holds the lock thread-work.42 meanwhile, and says here what was done.";
 
 /// Makes a ledger with one administrator. Returns its token.
 pub(super) fn init(data: &Path, admin: &UserName) -> Result<String, ServerError> {
     let ledger = RocksLedger::create(data)?;
     let (token, commands) = user_with_token(admin, true);
-    begin(&ledger, commands)?;
-    Ok(token)
+    begin(&ledger, commands, None)?;
+    Ok(token.text)
 }
 
 /// Makes the ledger of a first try, and a file for each token.
 pub(super) fn dev(data: &Path) -> Result<(), ServerError> {
     let ledger = RocksLedger::create(data)?;
-    let mut commands = Vec::new();
+    let (mut commands, mut admin) = (Vec::new(), None);
     let name = |text: &str| text.parse().expect("the names of a first try are names");
     let tokens = data.join(TOKENS_DIR);
     let making = ServerError::io;
@@ -48,7 +56,8 @@ pub(super) fn dev(data: &Path) -> Result<(), ServerError> {
     folder.mode(0o700).create(&tokens).map_err(making(format!("{}", tokens.display())))?;
     for user in std::iter::once(DEV_ADMIN).chain(DEV_AGENTS) {
         let (token, made) = user_with_token(&name(user), user == DEV_ADMIN);
-        write_secret(&tokens.join(user), &token)?;
+        write_secret(&tokens.join(user), &token.text)?;
+        admin = admin.or(Some(token.token_id));
         commands.extend(made);
     }
     let team: crate::domain::name::TeamName = DEV_TEAM.parse().expect("the team's name is one");
@@ -57,9 +66,21 @@ pub(super) fn dev(data: &Path) -> Result<(), ServerError> {
         let (team, user) = (team.clone(), name(agent));
         commands.push(Command::SetTeamMember { team, user, role: Role::Write });
     }
-    let repo = DEV_REPO.parse().expect("the repository's scope is one");
-    commands.push(Command::CreateRepo { repo });
-    begin(&ledger, commands)
+    let repo: Scope = DEV_REPO.parse().expect("the repository's scope is one");
+    commands.push(Command::CreateRepo { repo: repo.clone() });
+    begin(&ledger, commands, admin.map(|admin| (admin, dev_thread(repo))))
+}
+
+/// The thread of a first try: work that two agents might do twice.
+fn dev_thread(repo: Scope) -> Command {
+    let text = |text: &str| text.to_owned();
+    Command::CreateThread {
+        scope: repo,
+        number: Some(ThreadNumber::try_from(DEV_THREAD).expect("the thread's number is one")),
+        title: text(DEV_THREAD_TITLE).try_into().expect("the title is short"),
+        body: text(DEV_THREAD_BODY).try_into().expect("the body is short"),
+        terms: WriteTerms::default(),
+    }
 }
 
 /// Says how to use a server of a first try.
@@ -85,25 +106,24 @@ pub(super) fn greet(data: &Path, url: &str) -> io::Result<()> {
 }
 
 /// A user, a token for it, and the commands that record both.
-fn user_with_token(user: &UserName, admin: bool) -> (String, [Command; 2]) {
-    let token_id = TokenId(random::uuid());
-    let mut secret = [0; 32];
-    random::fill(&mut secret);
-    let text = token::format(token_id, &secret);
+fn user_with_token(user: &UserName, admin: bool) -> (Drawn, [Command; 2]) {
+    let drawn = Drawn::new();
     let issue = Command::IssueToken {
-        token_id,
+        token_id: drawn.token_id,
         user: user.clone(),
-        sha256: token::hash(&text),
+        sha256: drawn.sha256,
         label: None,
         expires_in_days: None,
     };
-    (text, [Command::CreateUser { user: user.clone(), admin }, issue])
+    (drawn, [Command::CreateUser { user: user.clone(), admin }, issue])
 }
 
-/// Opens the ledger and carries out the commands, all in one append.
+/// Opens the ledger and carries out the commands, all in one append: those that set it up, and
+/// then one of a user's.
 fn begin(
     ledger: &dyn Ledger,
     commands: impl IntoIterator<Item = Command>,
+    last: Option<(TokenId, Command)>,
 ) -> Result<(), ServerError> {
     let mut state = State::default();
     let limits = Limits::default();
@@ -111,10 +131,10 @@ fn begin(
     let mut batch = Batch::open(&mut state, ledger, &limits, now);
     let ledger_id = LedgerId(random::uuid());
     batch.record(Actor::Ledger, Event::LedgerOpened(LedgerOpened { ledger_id }));
-    for command in commands {
-        batch
-            .decide(Caller::Ledger, &command)?
-            .expect("nothing stands against a new ledger's users");
+    let commands = commands.into_iter().map(|command| (Caller::Ledger, command));
+    let last = last.map(|(token_id, command)| (Caller::Token(token_id), command));
+    for (caller, command) in commands.chain(last) {
+        batch.decide(caller, &command)?.expect("nothing stands against a new ledger's users");
     }
     let (append, _) = batch.close();
     ledger.append(&append).map_err(LedgerError::into)

@@ -4,14 +4,17 @@
 //! published state, which is always that of a durable append; only what is over (ended tickets,
 //! history, events) is looked up in the ledger.
 
+mod admission;
 pub mod batch;
 mod disk;
+pub mod draw;
 mod fail_stop;
 pub mod query;
 mod queue;
 pub mod recover;
 mod show;
 mod snapshot;
+mod token_use;
 mod watch;
 mod writer;
 
@@ -25,7 +28,8 @@ use tokio::sync::{oneshot, watch as tokio_watch};
 use crate::clock::LedgerClock;
 use crate::domain::command::{Caller, Command};
 use crate::domain::event::Record;
-use crate::domain::id::{FenceToken, RequestUuid, Sequence, TicketId, TokenId};
+use crate::domain::id::{FenceToken, ReplyId, Sequence, TicketId, TokenId};
+use crate::domain::name::UserName;
 use crate::domain::refusal::Refusal;
 use crate::domain::scope::LockKey;
 use crate::domain::text::ShortText;
@@ -33,8 +37,7 @@ use crate::domain::thread::ThreadKey;
 use crate::domain::ticket::TicketInput;
 use crate::domain::time::{LeaseSeconds, Time};
 use crate::domain::{Limits, State};
-use crate::ledger::keys::{self, Operation};
-use crate::ledger::{Ledger, LedgerError, Table};
+use crate::ledger::{Ledger, LedgerError};
 use crate::random;
 use crate::wire::token;
 use crate::wire::view::{ActivityView, LockView, TicketAnswer, TicketView};
@@ -42,6 +45,7 @@ use crate::wire::view::{ActivityView, LockView, TicketAnswer, TicketView};
 use disk::Disk;
 use fail_stop::FailStop;
 use queue::{Lane, Queue, Rejected};
+use token_use::TokenUse;
 use watch::TicketWatch;
 use writer::{Ask, Writer};
 
@@ -72,6 +76,16 @@ struct Shared {
     draining: tokio_watch::Sender<bool>,
     has_stopped: AtomicBool,
     disk: Disk,
+    token_use: TokenUse,
+}
+
+/// A token that works, and who it stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The token's public part.
+    pub token_id: TokenId,
+    /// The user.
+    pub user: UserName,
 }
 
 /// A refusal, with what its answer shows.
@@ -165,6 +179,7 @@ impl Service {
             watch: TicketWatch::default(),
             draining: tokio_watch::Sender::new(false),
             has_stopped: AtomicBool::new(false),
+            token_use: TokenUse::open(options.data.clone()),
             disk: Disk::new(options.data, options.reserve_bytes),
         });
         let (done, ended) = oneshot::channel();
@@ -179,18 +194,33 @@ impl Service {
         Ok((Self(shared), Running { ended, failed }))
     }
 
-    /// The token that a text stands for; `None` if it is unknown, wrong, revoked or expired. Takes
-    /// as long for an unknown one as for a wrong one.
-    pub fn authenticate(&self, token_text: &str) -> Option<TokenId> {
-        let id = token::parse(token_text)?;
+    /// Who a token's text stands for; `None` if the token is unknown, wrong, revoked or expired.
+    /// Takes as long for an unknown one as for a wrong one. Notes that one that works is used.
+    pub fn authenticate(&self, token_text: &str) -> Option<Identity> {
+        let token_id = token::parse(token_text)?;
         let hash = token::hash(token_text);
         let now = self.now();
-        self.read(|state| {
-            let token = state.access().token(id);
+        let identity = self.read(|state| {
+            let token = state.access().token(token_id);
             let expected = token.map_or([0; 32], |token| token.sha256.0);
             let is_equal = bool::from(expected.ct_eq(&hash.0));
-            (is_equal && token.is_some_and(|token| token.is_live(now))).then_some(id)
-        })
+            let token = token.filter(|token| is_equal && token.is_live(now))?;
+            Some(Identity { token_id, user: token.user.clone() })
+        })?;
+        self.0.token_use.note(token_id, now);
+        Some(identity)
+    }
+
+    /// When a token was last used, rounded down to the hour; `None` if it isn't known that it was.
+    pub fn token_last_used_at(&self, token_id: TokenId) -> Option<Time> {
+        self.0.token_use.last(token_id)
+    }
+
+    /// Saves when tokens were last used, if that has changed. It is no harm if that fails.
+    pub fn save_token_use(&self) {
+        if let Err(error) = self.0.token_use.save() {
+            tracing::warn!(%error, "can't save when tokens were last used");
+        }
     }
 
     /// Takes a lock, joins an own hold, waits, or learns why not.
@@ -287,6 +317,11 @@ impl Service {
         }
     }
 
+    /// An id for a reply that is to be written.
+    pub fn new_reply_id(&self) -> ReplyId {
+        ReplyId(random::uuid_at(self.now()))
+    }
+
     /// Says what the caller is doing, or that it is doing nothing.
     ///
     /// # Errors
@@ -315,7 +350,7 @@ impl Service {
     }
 
     async fn submit(&self, caller: TokenId, command: Command) -> Result<Told, ServiceError> {
-        let lane = lane(&command);
+        let lane = admission::lane(&command);
         if lane == Lane::Others {
             if self.is_draining() {
                 return Err(ServiceError::Draining);
@@ -324,9 +359,12 @@ impl Service {
                 return Err(ServiceError::DiskFull);
             }
         }
+        let Some(owner) = self.user(caller) else {
+            return Err(query::refused(Refusal::Unauthenticated, self.read(State::head)));
+        };
         let (reply, answer) = oneshot::channel();
         let ask = Ask { caller: Caller::Token(caller), command, reply };
-        self.0.queue.push(lane, ask).map_err(|rejected| match rejected {
+        self.0.queue.push(lane, &owner, ask).map_err(|rejected| match rejected {
             Rejected::Full => ServiceError::Busy,
             Rejected::Closed if self.has_stopped() => ServiceError::Stopped,
             Rejected::Closed => ServiceError::Draining,
@@ -337,47 +375,9 @@ impl Service {
         }
     }
 
-    /// Whether a command takes something on. A retry reads what there is; ending holds and taking
-    /// access away must be possible while the disk is nearly full.
-    fn is_new_work(&self, caller: TokenId, command: &Command) -> bool {
-        use Operation::{CloseThread, CreateReply, CreateThread, ReopenThread, UpdateActivity};
-        let is_known = |operation, request_uuid: Option<RequestUuid>| {
-            let user =
-                self.read(|state| state.access().token(caller).map(|token| token.user.clone()));
-            let (Some(user), Some(request_uuid)) = (user, request_uuid) else { return false };
-            let key = keys::request(&user, operation, request_uuid);
-            // Where the ledger can't be read, the writer will say so.
-            !matches!(self.ledger().get(Table::Requests, &key), Ok(None))
-        };
-        match command {
-            Command::AcquireLock { input, .. } => {
-                !is_known(Operation::AcquireLock, Some(input.request_uuid))
-            }
-            Command::UpdateActivity { request_uuid, .. } => {
-                !is_known(UpdateActivity, *request_uuid)
-            }
-            Command::CreateThread { terms, .. } => !is_known(CreateThread, terms.request_uuid),
-            Command::CreateReply { terms, .. } => !is_known(CreateReply, terms.request_uuid),
-            Command::CloseThread { terms, .. } => !is_known(CloseThread, terms.request_uuid),
-            Command::ReopenThread { terms, .. } => !is_known(ReopenThread, terms.request_uuid),
-            Command::CreateUser { .. }
-            | Command::EnableUser { .. }
-            | Command::IssueToken { .. }
-            | Command::CreateAgent { .. }
-            | Command::CreateTeam { .. }
-            | Command::SetTeamMember { .. }
-            | Command::CreateRepo { .. }
-            | Command::GrantAccess { .. } => true,
-            Command::HeartbeatTicket { .. }
-            | Command::ReleaseTicket { .. }
-            | Command::BreakLock { .. }
-            | Command::DisableUser { .. }
-            | Command::RevokeToken { .. }
-            | Command::RevokeAgentTokens { .. }
-            | Command::RemoveTeamMember { .. }
-            | Command::RevokeAccess { .. }
-            | Command::ClearActivity => false,
-        }
+    /// The user that a token stands for, whether or not it still works.
+    fn user(&self, token_id: TokenId) -> Option<UserName> {
+        self.read(|state| state.access().token(token_id).map(|token| token.user.clone()))
     }
 
     /// Takes no new work any more; heartbeats and releases go on until [`stop`](Self::stop).
@@ -444,32 +444,5 @@ impl Drop for StopGuard {
     fn drop(&mut self) {
         self.0.has_stopped.store(true, Ordering::Release);
         self.0.queue.abandon();
-    }
-}
-
-fn lane(command: &Command) -> Lane {
-    match command {
-        Command::HeartbeatTicket { .. } | Command::ReleaseTicket { .. } => Lane::Holders,
-        Command::AcquireLock { .. }
-        | Command::BreakLock { .. }
-        | Command::CreateUser { .. }
-        | Command::DisableUser { .. }
-        | Command::EnableUser { .. }
-        | Command::IssueToken { .. }
-        | Command::RevokeToken { .. }
-        | Command::CreateAgent { .. }
-        | Command::RevokeAgentTokens { .. }
-        | Command::CreateTeam { .. }
-        | Command::SetTeamMember { .. }
-        | Command::RemoveTeamMember { .. }
-        | Command::CreateRepo { .. }
-        | Command::GrantAccess { .. }
-        | Command::RevokeAccess { .. }
-        | Command::UpdateActivity { .. }
-        | Command::ClearActivity
-        | Command::CreateThread { .. }
-        | Command::CreateReply { .. }
-        | Command::CloseThread { .. }
-        | Command::ReopenThread { .. } => Lane::Others,
     }
 }

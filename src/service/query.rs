@@ -6,6 +6,9 @@
 //! Nothing that isn't published is shown: the ledger may be a little ahead of the published state,
 //! so what is read from it is cut off at that state's head.
 
+mod people;
+mod threads;
+
 use std::time::Duration;
 
 use tokio_stream::Stream;
@@ -439,7 +442,7 @@ fn decode(stored: &Stored) -> Result<Record, ServiceError> {
     stored.decode().map_err(|error| stopped(LedgerError::Corrupt { what: error.to_string() }))
 }
 
-fn refused(refusal: Refusal, sequence: Sequence) -> ServiceError {
+pub(super) fn refused(refusal: Refusal, sequence: Sequence) -> ServiceError {
     ServiceError::Refused(Box::new(Refused { refusal, ticket: None, sequence }))
 }
 

@@ -1,15 +1,17 @@
 //! The bounded queue in front of the writer.
 //!
 //! Two lanes: heartbeats and releases have their own, and go first, so that a flood of acquires
-//! costs no holder its lease. A full lane refuses at once: waiting would only hide the overload.
+//! costs no holder its lease. Within a lane the identities take turns, so that a flood of one costs
+//! no other its place. A full lane refuses at once: waiting would only hide the overload.
 
-use std::collections::VecDeque;
+mod turns;
+
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How many asks each lane holds. At tens of thousands of commands a second this is a fraction of
-/// a second of work; more would be answered too late to be of use.
-const LANE_ASKS_MAX: usize = 8192;
+use crate::domain::name::UserName;
+
+use turns::Turns;
 
 /// Which lane an ask takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +25,7 @@ pub(super) enum Lane {
 /// Why an ask was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rejected {
-    /// The lane is full.
+    /// The lane is full, or the identity has its share of it.
     Full,
     /// The writer takes no more.
     Closed,
@@ -31,7 +33,7 @@ pub(super) enum Rejected {
 
 /// What the writer took.
 pub(super) struct Taken<T> {
-    /// Heartbeats and releases first, then the rest, each in order of arrival.
+    /// Heartbeats and releases first, then the rest, of each identity in order of arrival.
     pub(super) asks: Vec<T>,
     /// Whether no more will ever come.
     pub(super) is_closed: bool,
@@ -52,8 +54,8 @@ pub(super) struct Company {
 }
 
 struct Lanes<T> {
-    holders: VecDeque<T>,
-    others: VecDeque<T>,
+    holders: Turns<T>,
+    others: Turns<T>,
     is_closed: bool,
     /// How many asks wake the writer. A wake-up for each one would cost more than the ask.
     wake_at: usize,
@@ -71,25 +73,24 @@ impl<T> Lanes<T> {
 
 impl<T> Queue<T> {
     pub(super) fn new() -> Self {
-        let (holders, others) = (VecDeque::new(), VecDeque::new());
+        let (holders, others) = (Turns::new(), Turns::new());
         let lanes = Lanes { holders, others, is_closed: false, wake_at: 1 };
         Self { lanes: Mutex::new(lanes), arrived: Condvar::new() }
     }
 
-    /// Puts an ask at the end of its lane.
-    pub(super) fn push(&self, lane: Lane, ask: T) -> Result<(), Rejected> {
+    /// Puts an ask at the end of its identity's line in its lane.
+    pub(super) fn push(&self, lane: Lane, identity: &UserName, ask: T) -> Result<(), Rejected> {
         let mut lanes = self.lock();
         if lanes.is_closed {
             return Err(Rejected::Closed);
         }
-        let queue = match lane {
+        let turns = match lane {
             Lane::Holders => &mut lanes.holders,
             Lane::Others => &mut lanes.others,
         };
-        if queue.len() >= LANE_ASKS_MAX {
+        if !turns.push(identity, ask) {
             return Err(Rejected::Full);
         }
-        queue.push_back(ask);
         let is_worth_waking = lanes.is_worth_waking();
         drop(lanes);
         if is_worth_waking {
@@ -115,8 +116,9 @@ impl<T> Queue<T> {
         let kept = lanes.others.len().min(most / 4);
         let holders = lanes.holders.len().min(most - kept);
         let others = lanes.others.len().min(most - holders);
-        let mut asks: Vec<T> = lanes.holders.drain(..holders).collect();
-        asks.extend(lanes.others.drain(..others));
+        let mut asks = Vec::with_capacity(holders + others);
+        lanes.holders.take(holders, &mut asks);
+        lanes.others.take(others, &mut asks);
         Taken { asks, is_closed: lanes.is_closed && lanes.len() == 0 }
     }
 
@@ -148,8 +150,7 @@ impl<T> Queue<T> {
     pub(super) fn abandon(&self) {
         let mut lanes = self.lock();
         lanes.is_closed = true;
-        lanes.holders.clear();
-        lanes.others.clear();
+        (lanes.holders, lanes.others) = (Turns::new(), Turns::new());
     }
 
     fn lock(&self) -> MutexGuard<'_, Lanes<T>> {
@@ -160,7 +161,27 @@ impl<T> Queue<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::turns::LANE_ASKS_MAX;
     use super::*;
+
+    /// An ask of ana's.
+    fn push<T>(queue: &Queue<T>, lane: Lane, ask: T) -> Result<(), Rejected> {
+        queue.push(lane, &"ana".parse().expect("a name"), ask)
+    }
+
+    #[test]
+    fn identities_take_turns_within_each_lane() {
+        let queue = Queue::new();
+        let bo = "bo".parse().expect("a name");
+        for ask in 0..2000 {
+            assert_eq!(push(&queue, Lane::Others, ask), Ok(()));
+            assert_eq!(push(&queue, Lane::Holders, 10_000 + ask), Ok(()));
+        }
+        assert_eq!(queue.push(Lane::Others, &bo, 8), Ok(()));
+        assert_eq!(queue.push(Lane::Holders, &bo, 9), Ok(()));
+        let asks = queue.take(8, None, Company::default()).asks;
+        assert_eq!(asks, [10_000, 9, 10_001, 10_002, 10_003, 10_004, 0, 8]);
+    }
 
     #[test]
     fn holders_go_first_and_each_lane_keeps_its_order() {
@@ -168,7 +189,7 @@ mod tests {
         for (lane, ask) in
             [(Lane::Others, 1), (Lane::Holders, 2), (Lane::Others, 3), (Lane::Holders, 4)]
         {
-            assert_eq!(queue.push(lane, ask), Ok(()));
+            assert_eq!(push(&queue, lane, ask), Ok(()));
         }
         assert_eq!(queue.take(3, None, Company::default()).asks, [2, 4, 1]);
         assert_eq!(queue.take(3, None, Company::default()).asks, [3]);
@@ -178,29 +199,30 @@ mod tests {
     fn a_flood_of_holders_leaves_a_quarter_to_the_others() {
         let queue = Queue::new();
         for ask in 0..8 {
-            assert_eq!(queue.push(Lane::Holders, ask), Ok(()));
+            assert_eq!(push(&queue, Lane::Holders, ask), Ok(()));
         }
-        assert_eq!((queue.push(Lane::Others, 8), queue.push(Lane::Others, 9)), (Ok(()), Ok(())));
+        for ask in [8, 9] {
+            assert_eq!(push(&queue, Lane::Others, ask), Ok(()));
+        }
         assert_eq!(queue.take(4, None, Company::default()).asks, [0, 1, 2, 8]);
         assert_eq!(queue.take(4, None, Company::default()).asks, [3, 4, 5, 9]);
     }
 
     #[test]
-    fn a_full_lane_refuses_and_leaves_the_other_open() {
+    fn a_share_that_is_full_refuses_and_leaves_the_other_lane_open() {
         let queue = Queue::new();
-        for ask in 0..LANE_ASKS_MAX {
-            assert_eq!(queue.push(Lane::Others, ask), Ok(()));
-        }
-        assert_eq!(queue.push(Lane::Others, 0), Err(Rejected::Full));
-        assert_eq!(queue.push(Lane::Holders, 0), Ok(()));
+        let taken = (0..LANE_ASKS_MAX).take_while(|n| push(&queue, Lane::Others, *n).is_ok());
+        assert_eq!(taken.count(), LANE_ASKS_MAX / 4, "one identity has a quarter");
+        assert_eq!(push(&queue, Lane::Others, 0), Err(Rejected::Full));
+        assert_eq!(push(&queue, Lane::Holders, 0), Ok(()));
     }
 
     #[test]
     fn what_was_queued_before_closing_is_still_handed_out() {
         let queue = Queue::new();
-        assert_eq!(queue.push(Lane::Others, 1), Ok(()));
+        assert_eq!(push(&queue, Lane::Others, 1), Ok(()));
         queue.close();
-        assert_eq!(queue.push(Lane::Others, 2), Err(Rejected::Closed));
+        assert_eq!(push(&queue, Lane::Others, 2), Err(Rejected::Closed));
         let taken = queue.take(10, None, Company::default());
         assert_eq!((taken.asks, taken.is_closed), (vec![1], true));
     }
@@ -209,10 +231,12 @@ mod tests {
     fn company_that_is_there_is_not_waited_for_and_missing_company_not_for_long() {
         let queue = Queue::new();
         let company = Company { enough: 2, patience: Duration::from_secs(3600) };
-        assert_eq!((queue.push(Lane::Others, 1), queue.push(Lane::Others, 2)), (Ok(()), Ok(())));
+        for ask in [1, 2] {
+            assert_eq!(push(&queue, Lane::Others, ask), Ok(()));
+        }
         assert_eq!(queue.take(10, None, company).asks, [1, 2]);
         let company = Company { enough: 2, patience: Duration::ZERO };
-        assert_eq!(queue.push(Lane::Others, 3), Ok(()));
+        assert_eq!(push(&queue, Lane::Others, 3), Ok(()));
         assert_eq!(queue.take(10, None, company).asks, [3]);
     }
 }

@@ -106,11 +106,13 @@ pub struct Token {
     pub expires_at: Option<Time>,
     /// Whether it was revoked.
     pub revoked: bool,
+    /// When it was last used, rounded down to the hour; null if it isn't known that it was.
+    pub last_used_at: Option<Time>,
 }
 
 impl Token {
     /// A token by its public part.
-    pub fn new(token_id: TokenId, token: &access::Token) -> Self {
+    pub fn new(token_id: TokenId, token: &access::Token, last_used_at: Option<Time>) -> Self {
         Self {
             token_id,
             user: token.user.clone(),
@@ -118,6 +120,37 @@ impl Token {
             created_at: token.created_at,
             expires_at: token.expires_at,
             revoked: token.is_revoked,
+            last_used_at,
+        }
+    }
+}
+
+/// An agent of the asker's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    /// The user that it is: the person's name, a dot, and its own name.
+    pub user: UserName,
+    /// Its own name.
+    pub name: String,
+    /// Whether it was taken out of service itself.
+    pub disabled: bool,
+    /// When it was made.
+    pub created_at: Time,
+    /// Its tokens, without their secrets.
+    pub tokens: Vec<Token>,
+}
+
+impl Agent {
+    /// An agent by the name of its user.
+    pub fn new(name: &UserName, user: &access::User, tokens: Vec<Token>) -> Self {
+        let person = user.person.as_ref().map_or("", |person| person.as_str());
+        let own = name.as_str().strip_prefix(person).unwrap_or(name.as_str());
+        Self {
+            user: name.clone(),
+            name: own.trim_start_matches('.').to_owned(),
+            disabled: user.is_disabled,
+            created_at: user.created_at,
+            tokens,
         }
     }
 }

@@ -3,11 +3,13 @@
 //! A shape is written down once, so what the server says is what the client reads. Field names
 //! and their order are fixed; a field is never renamed, only added.
 //! Deliberately absent: rules, access, and the words of the command line.
+pub mod activity;
 pub mod admin;
 pub mod cloud_event;
 pub mod list;
 pub mod lock;
 pub mod problem;
+pub mod thread;
 pub mod ticket;
 pub mod token;
 pub mod view;

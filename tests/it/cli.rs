@@ -1,20 +1,35 @@
 //! `pearing-cli` against a real server: the commands as people type them, and their exit codes.
 
+mod guide;
+mod manual;
+mod profiles;
+
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::support::{REPO, Server, eventually, uuid};
 
+/// The program in a home of its own: what whoever runs the tests has set up must not matter.
+fn program(home: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pearing-cli"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("PEARING_") {
+            command.env_remove(name);
+        }
+    }
+    command.env("HOME", home).env("XDG_CONFIG_HOME", home);
+    command.args(words).stdin(Stdio::null());
+    command
+}
+
 /// The program as a user.
 fn cli(server: &Server, user: &str, words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pearing-cli"));
-    command.args(words).stdin(Stdio::null());
+    let mut command = program(server.home(), words);
     command.env("PEARING_URL", server.url()).env("PEARING_OUTPUT", "json");
-    // A configuration of whoever runs the tests must not matter.
-    command.env("HOME", server.home()).env("XDG_CONFIG_HOME", server.home());
     command.env("PEARING_TOKEN", server.client(user).token());
     command
 }
@@ -30,7 +45,10 @@ struct Ended {
 
 /// Runs a command to its end. Each waits for its server for a bounded time only.
 fn run(server: &Server, user: &str, words: &[&str]) -> Ended {
-    let output = cli(server, user, words).output().expect("it runs");
+    ended(cli(server, user, words).output().expect("it runs"))
+}
+
+fn ended(output: Output) -> Ended {
     let json = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
     let stderr = String::from_utf8(output.stderr).expect("messages are UTF-8");
     Ended { code: output.status.code(), json, stderr }
@@ -118,6 +136,10 @@ async fn exit_codes_tell_what_to_do_next() {
     server.kill();
     let ended = run(&server, "codex", &["whoami"]);
     assert_eq!(ended.code, Some(8), "{ended:?}");
+    let advice = format!("does a server run at {} (PEARING_URL)?", server.url());
+    assert!(ended.stderr.contains(&advice), "{ended:?}");
+    let ended = run(&server, "codex", &["get-lock", "x"]);
+    assert!(!ended.stderr.contains("--url"), "set already, so no part of the usage: {ended:?}");
 }
 
 /// Starts an acquire that blocks, and waits until its ticket is in the queue.

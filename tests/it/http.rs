@@ -5,6 +5,7 @@ mod access;
 mod admin;
 mod locks;
 mod reads;
+mod threads;
 mod validation;
 
 use serde_json::Value;

@@ -10,6 +10,7 @@ mod compare;
 mod crowd;
 mod expect;
 mod length;
+mod matrix;
 mod names;
 mod nest;
 mod notes;

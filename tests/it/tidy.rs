@@ -26,9 +26,10 @@ const MAY_NAME: &[(&str, &[&str])] = &[
         &["domain", "ledger", "service", "http", "wire", "clock", "random", "config", "telemetry"],
     ),
     ("client", &["domain", "wire", "clock", "random"]),
-    ("cli", &["domain", "wire", "client", "clock", "random"]),
+    ("cli", &["domain", "wire", "client", "clock", "random", "manual"]),
     ("clock", &["domain"]),
     ("random", &["domain"]),
+    ("manual", &[]),
     ("config", &["domain"]),
     ("telemetry", &["config"]),
 ];

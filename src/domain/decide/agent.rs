@@ -16,6 +16,7 @@ pub(super) fn agent(context: &Context<'_>, command: &Command) -> Result<Vec<Even
     match command {
         Command::CreateAgent { agent, token_id, sha256, label, expires_in_days } => {
             let created = created(context, person, agent)?;
+            require_room_for_token(context, agent)?;
             let new = NewToken { token_id: *token_id, sha256: *sha256, label };
             let issued = context.token_issued(agent, new, *expires_in_days)?;
             Ok(created.into_iter().chain([issued]).collect())
@@ -44,12 +45,25 @@ fn created(
     match access.user(agent) {
         Some(user) if user.person.as_ref() == Some(person) => Ok(None),
         Some(_) => Err(Refusal::AlreadyExists("user, which is not an agent of yours,")),
-        None => Ok(Some(Event::UserCreated(UserCreated {
-            user: agent.clone(),
-            admin: false,
-            person: Some(person.clone()),
-        }))),
+        None => {
+            let most = context.limits.agents_per_person;
+            if access.agents_of(person).count() >= most as usize {
+                return Err(Refusal::LimitReached { limit: "agents of one person", most });
+            }
+            let (user, person) = (agent.clone(), Some(person.clone()));
+            Ok(Some(Event::UserCreated(UserCreated { user, admin: false, person })))
+        }
     }
+}
+
+fn require_room_for_token(context: &Context<'_>, agent: &UserName) -> Result<(), Refusal> {
+    let most = context.limits.tokens_per_agent;
+    let tokens = context.state.access().tokens();
+    let live = tokens.filter(|(_, t)| t.user == *agent && t.is_live(context.at.time)).count();
+    if live < most as usize {
+        return Ok(());
+    }
+    Err(Refusal::LimitReached { limit: "tokens of one agent that work", most })
 }
 
 /// The end of every token that the agent has.

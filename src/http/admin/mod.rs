@@ -26,7 +26,7 @@ use crate::service::query::Page;
 use crate::wire::list::List;
 
 /// Gives a command, then shows what it made of the state.
-async fn administer<T: Serialize>(
+pub(super) async fn administer<T: Serialize>(
     api: &Api,
     call: &Call,
     status: StatusCode,

@@ -14,10 +14,9 @@ use crate::http::body::{Field, JsonBody};
 use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::query::PAGE;
-use crate::random;
+use crate::service::draw::Drawn;
 use crate::service::query::require_server_admin;
 use crate::wire::admin::{NewToken, Token};
-use crate::wire::token;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,10 +29,11 @@ struct Issue {
 /// How long a token works: at least a day, at most a hundred years.
 #[derive(Deserialize)]
 #[serde(try_from = "u32")]
-struct Days(u32);
+pub(in crate::http) struct Days(pub(in crate::http) u32);
 
 impl Days {
-    const RULE: &str = "must be a whole number from 1 to 36500, or null for never";
+    pub(in crate::http) const RULE: &str =
+        "must be a whole number from 1 to 36500, or null for never";
 }
 
 impl TryFrom<u32> for Days {
@@ -58,7 +58,8 @@ pub(in crate::http) async fn list(api: Api, call: Call) -> Result<Response, Fail
     let key = |token: &Token| token.token_id.to_string();
     page(&api, &call, &query, key, |state, asker| {
         require_server_admin(state, asker)?;
-        Ok(state.access().tokens().map(|(id, token)| Token::new(id, token)).collect())
+        let used = |id| api.service.token_last_used_at(id);
+        Ok(state.access().tokens().map(|(id, token)| Token::new(id, token, used(id))).collect())
     })
 }
 
@@ -66,14 +67,11 @@ pub(in crate::http) async fn list(api: Api, call: Call) -> Result<Response, Fail
 pub(in crate::http) async fn issue(api: Api, call: Call) -> Result<Response, Failure> {
     call.query(&[])?;
     let Issue { user, label, expires_in_days } = call.body()?;
-    let token_id = TokenId(random::uuid());
-    let mut secret = [0; 32];
-    random::fill(&mut secret);
-    let text = token::format(token_id, &secret);
+    let Drawn { token_id, text, sha256 } = Drawn::new();
     let command = Command::IssueToken {
         token_id,
         user: user.clone(),
-        sha256: token::hash(&text),
+        sha256,
         label: label.clone(),
         expires_in_days: expires_in_days.map(|Days(days)| days),
     };
@@ -91,7 +89,7 @@ pub(in crate::http) async fn revoke(api: Api, call: Call) -> Result<Response, Fa
     let command = Command::RevokeToken { token_id };
     administer(&api, &call, StatusCode::OK, command, |state| {
         let token = state.access().token(token_id).expect("tokens are never deleted");
-        Token::new(token_id, token)
+        Token::new(token_id, token, api.service.token_last_used_at(token_id))
     })
     .await
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{assert_problem, names};
-use crate::support::Server;
+use crate::support::{SIGTERM, Server};
 
 #[tokio::test]
 async fn each_noun_is_made_once_and_listed() {
@@ -78,6 +78,36 @@ async fn a_token_is_shown_once_and_works_until_it_is_revoked() {
     assert_eq!(server.client("claude").get("/v1/whoami").await.status, 200, "only that one");
     let unknown = format!("/v1/admin/tokens/{}", crate::support::uuid());
     assert_problem(&admin.delete(&unknown).await, 404, "not-found");
+}
+
+#[tokio::test]
+async fn a_tokens_last_use_is_shown_outlives_a_stop_and_may_be_lost() {
+    let mut server = Server::start();
+    let last_used = async |server: &Server, user: &str| {
+        let list = server.client("admin").get("/v1/admin/tokens").await.body;
+        let items = list["items"].as_array().expect("a list has items");
+        items.iter().find(|item| item["user"] == user).expect("it has one")["last_used_at"].clone()
+    };
+    assert_eq!(server.client("codex").get("/v1/whoami").await.status, 200);
+    let hour = last_used(&server, "codex").await;
+    let text = hour.as_str().expect("it was just used");
+    assert!(text.ends_with(":00:00.000Z"), "{text}");
+    assert_eq!(last_used(&server, "claude").await, Value::Null);
+    let head = server.client("admin").get("/v1/whoami").await.sequence();
+
+    server.process().signal(SIGTERM);
+    assert_eq!(server.exit_code(), Some(0));
+    server.serve();
+    assert_eq!(last_used(&server, "codex").await, hour);
+    assert_eq!(last_used(&server, "claude").await, Value::Null);
+    assert_eq!(server.client("admin").get("/v1/whoami").await.sequence(), head, "it is no event");
+
+    server.kill();
+    std::fs::write(server.data().join("token-use"), b"\xff damaged").expect("it is ours");
+    server.serve();
+    assert_eq!(last_used(&server, "codex").await, Value::Null);
+    assert_eq!(server.client("codex").get("/v1/whoami").await.status, 200);
+    assert!(last_used(&server, "codex").await.is_string());
 }
 
 #[tokio::test]

@@ -4,9 +4,8 @@ use pearing::domain::State;
 use pearing::domain::id::Sequence;
 use pearing::domain::name::UserName;
 use pearing::domain::scope::Scope;
-use pearing::domain::thread::{ThreadKey, ThreadState};
+use pearing::domain::thread::{Thread, ThreadKey, ThreadState};
 use pearing::feed::filter::{may_see, may_see_activity};
-use pearing::projection::thread::Thread;
 use serde_json::json;
 
 use super::names::{Names, time};

@@ -11,7 +11,8 @@
 //! `given` before the first scenario holds for the whole file. `and` goes on in the batch of the
 //! line above it. A line that begins with `->` goes on with what the line above it expects. What
 //! a batch settles is expected on a line `settle` that begins it; without that line nothing may
-//! be due. [`super::expect`] reads what stands after `->`.
+//! be due. [`super::expect`] reads what stands after `->`, and [`super::notes`] what is about
+//! agents, activity and threads.
 
 use super::expect;
 use super::notes;

@@ -150,6 +150,8 @@ impl Play {
                 "live-tickets-per-identity" => self.server.limits.live_tickets_per_identity = *most,
                 "live-tickets-per-scope" => self.server.limits.live_tickets_per_scope = *most,
                 "places-per-lock" => self.server.limits.places_per_lock = *most,
+                "agents-per-person" => self.server.limits.agents_per_person = *most,
+                "tokens-per-agent" => self.server.limits.tokens_per_agent = *most,
                 "replies-per-thread" => self.server.limits.replies_per_thread = *most,
                 other => return Err(format!("there is no limit {other:?}")),
             },

@@ -64,10 +64,11 @@ const REFUSALS: [Refused; 10] = [
 ];
 
 /// Every refusal of those that only these commands meet, or for reasons of their own.
-const REFUSALS_OF: [&str; 27] = [
+const REFUSALS_OF: [&str; 28] = [
     "create agent: Forbidden",
     "create agent: InvalidArgument",
     "create agent: AlreadyExists",
+    "create agent: LimitReached",
     "revoke agent's tokens: NotFound",
     "activity: Forbidden",
     "activity: RequestUuidReused",

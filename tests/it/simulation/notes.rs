@@ -8,9 +8,9 @@ use pearing::domain::event::Event;
 use pearing::domain::id::{ReplyId, Sequence};
 use pearing::domain::name::UserName;
 use pearing::domain::scope::Scope;
-use pearing::domain::thread::{ReplyInput, ThreadKey, ThreadRow, ThreadState};
+use pearing::domain::thread::{Reply, ReplyInput, Thread, ThreadKey, ThreadRow, ThreadState};
 use pearing::ledger::{Ledger, LedgerError, Table};
-use pearing::projection::thread::{self, Reply, Thread};
+use pearing::projection::thread;
 
 use super::naive::{Activity, Naive, ReplyView, ThreadEvent, ThreadView, Write};
 use super::rng::Rng;
@@ -176,7 +176,7 @@ fn of_thread(thread: Thread) -> ThreadView {
 }
 
 fn of_reply(reply: Reply) -> ReplyView {
-    let Reply { data, created_at } = reply;
+    let Reply { data, created_at, sequence } = reply;
     ReplyView {
         reply_id: data.reply_id,
         input: ReplyInput {
@@ -187,6 +187,7 @@ fn of_reply(reply: Reply) -> ReplyView {
         },
         author: data.author,
         created_at,
+        sequence: sequence.0,
         level: data.level,
     }
 }

@@ -102,6 +102,8 @@ impl Run {
                 live_tickets_per_scope: 6,
                 places_per_lock: 2,
                 replies_per_thread: 5,
+                agents_per_person: 1,
+                tokens_per_agent: 2,
             },
             _ => Limits::default(),
         };
@@ -117,6 +119,8 @@ impl Run {
                 live_tickets_per_scope: limits.live_tickets_per_scope,
                 places_per_lock: limits.places_per_lock,
                 replies_per_thread: limits.replies_per_thread,
+                agents_per_person: limits.agents_per_person,
+                tokens_per_agent: limits.tokens_per_agent,
             }),
             journal: Vec::new(),
             wrote: Vec::new(),

@@ -86,9 +86,20 @@ impl Access {
     }
 
     /// The tokens of a user that nobody revoked, run out or not.
-    pub(super) fn working_tokens(&self, user: &UserName) -> impl Iterator<Item = TokenId> {
+    pub(super) fn unrevoked_tokens(&self, user: &UserName) -> impl Iterator<Item = TokenId> {
         let tokens = self.tokens.iter().filter(move |t| t.user == *user && !t.is_revoked);
         tokens.map(|token| token.id)
+    }
+
+    /// How many tokens of a user work at `now`.
+    pub(super) fn live_tokens(&self, user: &UserName, now: Time) -> usize {
+        let working = self.tokens.iter().filter(|token| self.authenticate(token.id, now).is_ok());
+        working.filter(|token| token.user == *user).count()
+    }
+
+    /// How many agents a person has.
+    pub(super) fn agents(&self, person: &UserName) -> usize {
+        self.users.iter().filter(|user| user.person.as_ref() == Some(person)).count()
     }
 
     /// Teams and repositories.

@@ -8,7 +8,7 @@ use pearing::domain::scope::{Scope, ScopeKind};
 use pearing::domain::time::Time;
 
 use super::access::{Access, AccessEvent};
-use super::{Answer, Event, Naive, Outcome, Refused};
+use super::{Answer, Event, Limits, Naive, Outcome, Refused};
 
 impl Access {
     /// All that a person's command makes happen to an agent of its own.
@@ -17,6 +17,7 @@ impl Access {
         person: &UserName,
         command: &Command,
         now: Time,
+        limits: Limits,
     ) -> Result<Vec<AccessEvent>, Refused> {
         match command {
             Command::CreateAgent { agent, token_id, expires_in_days, .. } => {
@@ -28,10 +29,16 @@ impl Access {
                 }
                 let mut events = Vec::new();
                 if !self.is_user(agent) {
+                    if self.agents(person) >= limits.agents_per_person as usize {
+                        return Err(Refused::LimitReached);
+                    }
                     let (user, person) = (agent.clone(), Some(person.clone()));
                     events.push(AccessEvent::UserCreated { user, is_admin: false, person });
                 } else if self.person(agent).as_ref() != Some(person) {
                     return Err(Refused::AlreadyExists);
+                }
+                if self.live_tokens(agent, now) >= limits.tokens_per_agent as usize {
+                    return Err(Refused::LimitReached);
                 }
                 events.push(self.token(*token_id, agent, *expires_in_days, now)?);
                 Ok(events)
@@ -40,7 +47,7 @@ impl Access {
                 if self.person(agent).as_ref() != Some(person) {
                     return Err(Refused::NotFound);
                 }
-                let mut tokens: Vec<TokenId> = self.working_tokens(agent).collect();
+                let mut tokens: Vec<TokenId> = self.unrevoked_tokens(agent).collect();
                 tokens.sort();
                 let revoked =
                     |token_id| AccessEvent::TokenRevoked { token_id, user: agent.clone() };
@@ -74,7 +81,7 @@ impl Access {
 impl Naive {
     pub(super) fn change_agent(&mut self, user: &UserName, command: &Command) -> Outcome {
         self.access.require_in_service(user)?;
-        let changes = self.access.agent_changes(user, command, self.now)?;
+        let changes = self.access.agent_changes(user, command, self.now, self.limits)?;
         for change in &changes {
             self.next_sequence();
             self.access.carry_out(change);

@@ -57,6 +57,10 @@ pub(crate) struct Limits {
     pub(crate) places_per_lock: u32,
     /// Replies of one thread.
     pub(crate) replies_per_thread: u32,
+    /// Agents of one person.
+    pub(crate) agents_per_person: u32,
+    /// Tokens of one agent that work.
+    pub(crate) tokens_per_agent: u32,
 }
 
 /// A ticket.

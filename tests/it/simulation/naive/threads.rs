@@ -53,6 +53,7 @@ pub(crate) struct ReplyView {
     pub(crate) input: ReplyInput,
     pub(crate) author: UserName,
     pub(crate) created_at: Time,
+    pub(crate) sequence: u64,
     pub(crate) level: u32,
 }
 
@@ -62,7 +63,8 @@ impl Naive {
         self.require_readable(user, command)?;
         match command {
             Command::CreateThread { scope, number, title, body, terms } => {
-                self.require_write_under(user, scope, terms)?;
+                self.access.require(user, scope, Role::Write)?;
+                self.require_hold(user, scope, terms)?;
                 let thread =
                     ThreadKey { scope: scope.clone(), number: self.number_for(scope, *number)? };
                 let (title, body) = (title.as_str().to_owned(), body.as_str().to_owned());
@@ -70,8 +72,9 @@ impl Naive {
                 Ok(self.written(user, command, thread, terms, write))
             }
             Command::CreateReply { thread, reply_id, input, terms } => {
-                self.require_write_under(user, &thread.scope, terms)?;
+                self.access.require(user, &thread.scope, Role::Write)?;
                 let view = self.require_thread(thread)?;
+                self.require_hold(user, &thread.scope, terms)?;
                 let level = match input.parent {
                     None => 1,
                     Some(parent) => {
@@ -108,8 +111,9 @@ impl Naive {
         terms: &WriteTerms,
         write: Write,
     ) -> Outcome {
-        self.require_write_under(user, &thread.scope, terms)?;
+        self.access.require(user, &thread.scope, Role::Write)?;
         let is_open = self.require_thread(thread)?.is_open;
+        self.require_hold(user, &thread.scope, terms)?;
         if is_open == (write == Write::Reopened) {
             let thread = thread.clone();
             return Ok((Answer::Thread { thread, written: None, is_replay: false }, Vec::new()));
@@ -136,13 +140,12 @@ impl Naive {
     }
 
     /// Who writes under a fence must hold that very lock, under that very fence, right now.
-    fn require_write_under(
+    fn require_hold(
         &self,
         user: &UserName,
         scope: &Scope,
         terms: &WriteTerms,
     ) -> Result<(), Refused> {
-        self.access.require(user, scope, Role::Write)?;
         let Some(Fence { lock_name, fence_token }) = &terms.fence else { return Ok(()) };
         let lock = LockKey { scope: scope.clone(), lock_name: lock_name.clone() };
         if self.holder(&lock) == Some((user.clone(), fence_token.0.0)) {
@@ -232,6 +235,7 @@ impl Naive {
                     input: input.clone(),
                     author: event.user.clone(),
                     created_at: *time,
+                    sequence: *sequence,
                     level: *level,
                 }),
             }

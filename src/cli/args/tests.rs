@@ -3,13 +3,17 @@
 use clap::CommandFactory as _;
 
 use super::*;
+use crate::domain::access::Role;
 
 fn parse(line: &str) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(line.split_whitespace())
 }
 
-fn command(line: &str) -> Command {
-    parse(line).unwrap_or_else(|error| panic!("{line}: {error}")).command
+fn command(line: &str) -> Call {
+    match parse(line).unwrap_or_else(|error| panic!("{line}: {error}")).command {
+        Command::Call(call) => call,
+        Command::Setup(command) => panic!("{line} asks no server: {command:?}"),
+    }
 }
 
 /// The exit code of a line that is refused, and what is said.
@@ -30,7 +34,7 @@ fn the_guides_acquire_runs_as_it_stands() {
     let line = "pearing-cli acquire-lock thread-work.42 \
         --request-uuid e41b7608-1fe8-4f54-a5f3-67e8605f480c \
         --lease-seconds 60 --wait-seconds 30 --repo teams/platform/website";
-    let Command::AcquireLock(args) = command(line) else {
+    let Call::AcquireLock(args) = command(line) else {
         panic!("another command");
     };
     let lock = args.lock.lock();
@@ -47,16 +51,16 @@ fn the_guides_acquire_runs_as_it_stands() {
 fn the_guides_other_lock_commands_run_as_they_stand() {
     let rest = "thread-work.42 6bb65939-0db9-4fe2-83a7-ff6dfc3b00af --repo teams/platform/website";
     let get = command(&format!("pearing-cli get-lock-ticket {rest}"));
-    assert!(matches!(get, Command::GetLockTicket { exit_status: false, wait: 0, .. }), "{get:?}");
+    assert!(matches!(get, Call::GetLockTicket { exit_status: false, wait: None, .. }), "{get:?}");
     let line = format!("pearing-cli heartbeat-lock-ticket {rest} --lease-seconds 60");
-    let Command::HeartbeatLockTicket { ticket, lease_seconds } = command(&line) else {
+    let Call::HeartbeatLockTicket { ticket, lease_seconds } = command(&line) else {
         panic!("another command");
     };
     assert_eq!(ticket.ticket_id.to_string(), "6bb65939-0db9-4fe2-83a7-ff6dfc3b00af");
     assert_eq!(ticket.lock().lock_name.as_str(), "thread-work.42");
     assert_eq!(lease_seconds.map(LeaseSeconds::get), Some(60));
     let release = command(&format!("pearing-cli release-lock-ticket {rest}"));
-    assert!(matches!(release, Command::ReleaseLockTicket { .. }), "{release:?}");
+    assert!(matches!(release, Call::ReleaseLockTicket { .. }), "{release:?}");
 }
 
 #[test]
@@ -67,8 +71,7 @@ fn a_scope_is_named_by_exactly_one_flag() {
         ("--team platform", "teams/platform"),
         ("--user ana", "users/ana"),
     ] {
-        let Command::GetLock { lock, .. } = command(&format!("pearing-cli get-lock x {flags}"))
-        else {
+        let Call::GetLock { lock, .. } = command(&format!("pearing-cli get-lock x {flags}")) else {
             panic!("another command");
         };
         assert_eq!(lock.lock().scope.as_str(), scope);
@@ -160,9 +163,33 @@ fn every_other_command_has_a_line() {
 }
 
 #[test]
+fn the_commands_about_this_machine_have_their_lines() {
+    for line in [
+        "login --profile work --url http://localhost:1 --config /x",
+        "logout --profile work",
+        "list-profiles --json",
+        "completions bash",
+        "man --out /x",
+    ] {
+        let cli = parse(&format!("pearing-cli {line}")).unwrap_or_else(|e| panic!("{line}: {e}"));
+        assert!(matches!(cli.command, Command::Setup(_)), "{line}");
+    }
+}
+
+#[test]
+fn a_limit_out_of_range_is_refused_in_the_servers_words() {
+    for limit in ["0", "1001", "-1", "x", ""] {
+        let line = ["pearing-cli", "list-users", "--limit", limit];
+        assert_eq!(Cli::try_parse_from(line).expect_err(limit).exit_code(), 2);
+    }
+    let (_, said) = refused("pearing-cli list-users --limit 1001");
+    assert!(said.contains("limit must be a whole number from 1 to 1000"), "{said}");
+}
+
+#[test]
 fn the_grantee_and_the_scopes_user_are_two_values() {
     let line = "pearing-cli grant-access bo --role write --user ana";
-    let Command::Access(AccessCommand::GrantAccess { grantee, role, scope }) = command(line) else {
+    let Call::Access(AccessCommand::GrantAccess { grantee, role, scope }) = command(line) else {
         panic!("another command");
     };
     assert_eq!((grantee.as_str(), role), ("bo", Role::Write));

@@ -1,0 +1,84 @@
+//! Parsers of values: each gives the type that can't be wrong, or says the rule in the server's
+//! words.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::client::ServerUrl;
+use crate::domain::access::Role;
+use crate::domain::id::{FenceToken, Sequence};
+use crate::domain::scope::{Scope, ScopeKind};
+use crate::domain::text::ShortText;
+use crate::domain::time::{LeaseSeconds, WaitSeconds};
+
+/// What is said of a wrong value: the same words as the server's.
+fn invalid(field: &str, rule: impl std::fmt::Display) -> String {
+    format!("invalid-argument: {field} {rule}")
+}
+
+pub(super) type Parsed<T> = Result<T, String>;
+
+pub(super) fn named<T>(
+    field: &'static str,
+) -> impl Fn(&str) -> Parsed<T> + Clone + Send + Sync + 'static
+where
+    T: std::str::FromStr<Err: std::fmt::Display>,
+{
+    move |text| text.parse().map_err(|rule| invalid(field, rule))
+}
+
+pub(super) fn uuid<T: std::str::FromStr>(
+    field: &'static str,
+) -> impl Fn(&str) -> Parsed<T> + Clone + Send + Sync + 'static {
+    move |text| text.parse().map_err(|_| invalid(field, "must be a UUID"))
+}
+
+pub(super) fn short_text(
+    field: &'static str,
+) -> impl Fn(&str) -> Parsed<ShortText> + Clone + Send + Sync + 'static {
+    move |text| ShortText::try_from(text.to_owned()).map_err(|rule| invalid(field, rule))
+}
+
+pub(super) fn repo(text: &str) -> Parsed<Scope> {
+    let scope: Scope = text.parse().map_err(|_| invalid("repo", Scope::REPO_RULE))?;
+    match scope.kind() {
+        ScopeKind::Repo(_) => Ok(scope),
+        ScopeKind::Team(_) | ScopeKind::User(_) => Err(invalid("repo", Scope::REPO_RULE)),
+    }
+}
+
+pub(super) fn lease(text: &str) -> Parsed<LeaseSeconds> {
+    let rule = || invalid("lease_seconds", LeaseSeconds::RULE);
+    let seconds: u64 = text.parse().map_err(|_| rule())?;
+    LeaseSeconds::try_from(seconds).map_err(|_| rule())
+}
+
+pub(super) fn wait(text: &str) -> Parsed<WaitSeconds> {
+    let rule = || invalid("wait_seconds", WaitSeconds::RULE);
+    let seconds: u64 = text.parse().map_err(|_| rule())?;
+    WaitSeconds::try_from(seconds).map_err(|_| rule())
+}
+
+pub(super) fn limit(text: &str) -> Parsed<u32> {
+    let limit = text.parse().ok().filter(|limit| (1..=1000).contains(limit));
+    limit.ok_or_else(|| invalid("limit", "must be a whole number from 1 to 1000"))
+}
+
+pub(super) fn server_url(text: &str) -> Parsed<ServerUrl> {
+    text.parse().map_err(|why: String| invalid("url", why))
+}
+
+/// A role, of those that a shell can complete.
+pub(super) fn role() -> impl TypedValueParser<Value = Role> {
+    let roles = [Role::Read, Role::Write, Role::Admin].map(Role::as_str);
+    PossibleValuesParser::new(roles).try_map(|word| word.parse::<Role>())
+}
+
+pub(super) fn sequence(text: &str) -> Parsed<Sequence> {
+    text.parse().map(Sequence).map_err(|_| invalid("after", "must be a sequence"))
+}
+
+pub(super) fn fence_token(text: &str) -> Parsed<FenceToken> {
+    text.parse()
+        .map(|fence| FenceToken(Sequence(fence)))
+        .map_err(|_| invalid("fence_token", "must be a whole number"))
+}

@@ -1,0 +1,95 @@
+//! The caller's agents: an identity of its own for each, and its tokens.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::Api;
+use super::admin::administer;
+use super::admin::tokens::Days;
+use super::answer;
+use super::body::{Field, JsonBody};
+use super::call::Call;
+use super::failure::Failure;
+use super::query::PAGE;
+use crate::domain::command::Command;
+use crate::domain::name::UserName;
+use crate::domain::text::ShortText;
+use crate::service::draw::Drawn;
+use crate::wire::admin::{NewToken, Token};
+use crate::wire::list::List;
+
+const NAME_RULE: &str = "must match [a-z0-9][a-z0-9._-]{0,63}, and with your name and a dot before \
+     it have at most 64 characters";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Create {
+    name: String,
+    label: Option<ShortText>,
+    expires_in_days: Option<Days>,
+}
+
+impl JsonBody for Create {
+    const FIELDS: &'static [Field] = &[
+        Field::required("name", NAME_RULE),
+        Field::optional("label", ShortText::RULE),
+        Field::optional("expires_in_days", Days::RULE),
+    ];
+}
+
+/// `POST /v1/agents`
+pub(super) async fn create(api: Api, call: Call) -> Result<Response, Failure> {
+    call.query(&[])?;
+    let Create { name, label, expires_in_days } = call.body()?;
+    let agent = agent(&api, &call, &name)?;
+    let drawn = Drawn::new();
+    let token_id = drawn.token_id;
+    let command = Command::CreateAgent {
+        agent: agent.clone(),
+        token_id,
+        sha256: drawn.sha256,
+        label: label.clone(),
+        expires_in_days: expires_in_days.map(|Days(days)| days),
+    };
+    administer(&api, &call, StatusCode::CREATED, command, |state| {
+        let expires_at = state.access().token(token_id).and_then(|token| token.expires_at);
+        NewToken { token_id, token: drawn.text, user: agent, label, expires_at }
+    })
+    .await
+}
+
+/// `GET /v1/agents`
+pub(super) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
+    let query = call.query(&[&PAGE])?;
+    let after: Option<UserName> = query.parsed_cursor(UserName::RULE)?;
+    let page = api.service.agents(call.token_id(), after.as_ref(), query.limit()?)?;
+    let next = page.next.map(String::from);
+    let list = List { items: page.items, next, sequence: page.sequence };
+    Ok(answer::json(StatusCode::OK, page.sequence, &list))
+}
+
+/// `DELETE /v1/agents/{name}/tokens`
+pub(super) async fn revoke_tokens(api: Api, call: Call) -> Result<Response, Failure> {
+    call.no_input()?;
+    let name: String = call.part("name", NAME_RULE)?;
+    let agent = agent(&api, &call, &name)?;
+    let command = Command::RevokeAgentTokens { agent: agent.clone() };
+    api.service.administer(call.token_id(), command).await?;
+    let (items, sequence) = api.service.read(|state| {
+        let tokens = state.access().tokens().filter(|(_, token)| token.user == agent);
+        let shown = |(id, token)| Token::new(id, token, api.service.token_last_used_at(id));
+        (tokens.map(shown).collect(), state.head())
+    });
+    let list: List<Token> = List { items, next: None, sequence };
+    Ok(answer::json(StatusCode::OK, sequence, &list))
+}
+
+/// The user that an agent of the caller's is, or would be.
+fn agent(api: &Api, call: &Call, name: &str) -> Result<UserName, Failure> {
+    let person = api.service.look(call.token_id(), |_, user| Ok(user.clone()))?;
+    // The own name alone is a name too, so that ana can't make `ana..b`.
+    let is_name = name.parse::<UserName>().is_ok() || name == crate::domain::name::LEDGER_ACTOR;
+    let agent = format!("{person}.{name}").parse().ok().filter(|_| is_name);
+    agent.ok_or_else(|| Failure::invalid("name", NAME_RULE))
+}

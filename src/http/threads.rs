@@ -1,0 +1,194 @@
+//! Threads of a repository: begin, read, reply, close, reopen.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::Api;
+use super::answer;
+use super::body::{Field, JsonBody, not_null};
+use super::call::Call;
+use super::failure::Failure;
+use super::locks::moment;
+use super::query::{PAGE, SCOPE};
+use super::tickets::replayed;
+use crate::domain::command::Command;
+use crate::domain::event::Event;
+use crate::domain::id::{ReplyId, RequestUuid};
+use crate::domain::text::{ReplyBody, ShortText, ThreadBody};
+use crate::domain::thread::{
+    Fence, Links, ReplyInput, ReplyKind, Thread as Folded, ThreadKey, ThreadNumber, ThreadState,
+    WriteTerms,
+};
+use crate::service::ThreadTold;
+use crate::service::query::Shown;
+use crate::wire::list::List;
+use crate::wire::thread::{Reply, Thread, ThreadItem};
+
+const REQUEST_UUID: Field = Field::optional("request_uuid", "must be a UUID, or null");
+const FENCE: Field = Field::optional(
+    "fence",
+    "must be null, or an object with the lock_name and fence_token of your own hold in the \
+     repository",
+);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Create {
+    title: ShortText,
+    #[serde(default = "ThreadBody::empty")]
+    body: ThreadBody,
+    number: Option<ThreadNumber>,
+    request_uuid: Option<RequestUuid>,
+    fence: Option<Fence>,
+}
+
+impl JsonBody for Create {
+    const FIELDS: &'static [Field] = &[
+        Field::required("title", ShortText::RULE),
+        Field::optional("body", ThreadBody::RULE),
+        Field::optional("number", ThreadNumber::RULE),
+        REQUEST_UUID,
+        FENCE,
+    ];
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CreateReply {
+    kind: ReplyKind,
+    body: ReplyBody,
+    #[serde(default, deserialize_with = "not_null")]
+    links: Option<Links>,
+    parent: Option<ReplyId>,
+    request_uuid: Option<RequestUuid>,
+    fence: Option<Fence>,
+}
+
+impl JsonBody for CreateReply {
+    const FIELDS: &'static [Field] = &[
+        Field::required("kind", ReplyKind::RULE),
+        Field::required("body", ReplyBody::RULE),
+        Field::optional("links", Links::RULE),
+        Field::optional("parent", "must be the UUID of a reply in the thread, or null"),
+        REQUEST_UUID,
+        FENCE,
+    ];
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Turn {
+    request_uuid: Option<RequestUuid>,
+    fence: Option<Fence>,
+}
+
+impl JsonBody for Turn {
+    const FIELDS: &'static [Field] = &[REQUEST_UUID, FENCE];
+}
+
+/// `POST /v1/threads`
+pub(super) async fn create(api: Api, call: Call) -> Result<Response, Failure> {
+    let scope = call.query(&[&SCOPE])?.repo()?;
+    let Create { title, body, number, request_uuid, fence } = call.body()?;
+    let terms = WriteTerms { request_uuid, fence };
+    let command = Command::CreateThread { scope, number, title, body, terms };
+    let told = api.service.write_thread(call.token_id(), command).await?;
+    match &told.record {
+        Some(record) => {
+            let mut thread = None;
+            Folded::apply(&mut thread, record.clone());
+            let thread = thread.expect("the event that begins a thread makes one");
+            let shown = Thread::new(&thread, told.sequence);
+            Ok(answer::json(StatusCode::CREATED, told.sequence, &shown))
+        }
+        None => as_it_is(&api, told).await,
+    }
+}
+
+/// `GET /v1/threads`: those of a repository, all or those in one state.
+pub(super) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
+    let query = call.query(&[&SCOPE, &PAGE, &["state"]])?;
+    let (repo, wanted) = (query.repo()?, query.value("state", ThreadState::RULE)?);
+    let after = query.parsed_cursor(ThreadNumber::RULE)?;
+    let (caller, most) = (call.token_id(), query.limit()?);
+    let page = api.read(move |service| service.threads(caller, &repo, wanted, after, most)).await?;
+    let list = List {
+        items: page.items.iter().map(|(key, row)| ThreadItem::new(key, row)).collect(),
+        next: page.next.map(|number| number.to_string()),
+        sequence: page.sequence,
+    };
+    Ok(answer::json(StatusCode::OK, page.sequence, &list))
+}
+
+/// `GET /v1/threads/{number}`
+pub(super) async fn get(api: Api, call: Call) -> Result<Response, Failure> {
+    let query = call.query(&[&SCOPE, &["as_of"]])?;
+    let key = ThreadKey { scope: query.repo()?, number: number(&call)? };
+    let (caller, moment) = (call.token_id(), moment(&query)?);
+    show(&api.read(move |service| service.thread(caller, &key, moment)).await?)
+}
+
+/// `POST /v1/threads/{number}/replies`
+pub(super) async fn reply(api: Api, call: Call) -> Result<Response, Failure> {
+    let thread = key(&call)?;
+    let CreateReply { kind, body, links, parent, request_uuid, fence } = call.body()?;
+    let command = Command::CreateReply {
+        thread: thread.clone(),
+        reply_id: api.service.new_reply_id(),
+        input: ReplyInput { kind, body, links: links.unwrap_or_default(), parent },
+        terms: WriteTerms { request_uuid, fence },
+    };
+    let told = api.service.write_thread(call.token_id(), command).await?;
+    if let Some(record) = &told.record
+        && let Event::ThreadReplied(data) = &record.event
+    {
+        let reply = Reply::new(data, record.time);
+        return Ok(answer::json(StatusCode::CREATED, told.sequence, &reply));
+    }
+    // Written before: the reply as it is now, with those to it.
+    let written = told.written.expect("a reply was written, now or before");
+    let shown = api.read(move |service| service.thread_as_written(&thread)).await?;
+    let reply_id = shown.what.reply_at(written).expect("a thread has its replies");
+    let whole = Thread::new(&shown.what, shown.sequence);
+    let reply = whole.reply(reply_id).expect("the tree has every reply");
+    Ok(replayed(answer::json(StatusCode::OK, shown.sequence, reply), told.is_replay))
+}
+
+/// `POST /v1/threads/{number}/close`
+pub(super) async fn close(api: Api, call: Call) -> Result<Response, Failure> {
+    let (thread, Turn { request_uuid, fence }) = (key(&call)?, call.body()?);
+    let terms = WriteTerms { request_uuid, fence };
+    let command = Command::CloseThread { thread, terms };
+    let told = api.service.write_thread(call.token_id(), command).await?;
+    as_it_is(&api, told).await
+}
+
+/// `POST /v1/threads/{number}/reopen`
+pub(super) async fn reopen(api: Api, call: Call) -> Result<Response, Failure> {
+    let (thread, Turn { request_uuid, fence }) = (key(&call)?, call.body()?);
+    let terms = WriteTerms { request_uuid, fence };
+    let command = Command::ReopenThread { thread, terms };
+    let told = api.service.write_thread(call.token_id(), command).await?;
+    as_it_is(&api, told).await
+}
+
+fn key(call: &Call) -> Result<ThreadKey, Failure> {
+    Ok(ThreadKey { scope: call.query(&[&SCOPE])?.repo()?, number: number(call)? })
+}
+
+fn number(call: &Call) -> Result<ThreadNumber, Failure> {
+    call.part("number", ThreadNumber::RULE)
+}
+
+/// The thread as it is after a write.
+async fn as_it_is(api: &Api, told: ThreadTold) -> Result<Response, Failure> {
+    let key = told.thread;
+    let shown = api.read(move |service| service.thread_as_written(&key)).await?;
+    Ok(replayed(show(&shown)?, told.is_replay))
+}
+
+fn show(shown: &Shown<Folded>) -> Result<Response, Failure> {
+    let thread = Thread::new(&shown.what, shown.sequence);
+    Ok(answer::json(StatusCode::OK, shown.sequence, &thread))
+}
