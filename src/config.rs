@@ -274,7 +274,10 @@ mod tests {
         let arguments = ["pearing", "serve", "--data", "x"].iter().chain(flags);
         match Cli::try_parse_from(arguments).ok()?.command {
             Command::Serve { serve, .. } => Some(serve),
-            Command::Dev { .. } | Command::Init { .. } => None,
+            Command::Dev { .. }
+            | Command::Init { .. }
+            | Command::Completions { .. }
+            | Command::Man { .. } => None,
         }
     }
 

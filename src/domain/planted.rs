@@ -21,16 +21,25 @@ pub enum Planted {
     HeartbeatOnExpiredTicket,
     /// A request UUID is looked up without its identity.
     RequestUuidWithoutIdentity,
+    /// Who loses access leaves the queues, but its agents stay in them.
+    RevokedAccessLeavesAgentsWaits,
+    /// A write to a thread is accepted under a fence token of somebody else's hold.
+    FenceOfAnotherIdentity,
+    /// A retried update of an activity sets it again after it was cleared.
+    ActivityRetryUndoesClear,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 8] = [
         Self::FenceResetWhenLockComesBack,
         Self::TimerAfterCommandAtEqualTime,
         Self::CycleEdgesWithoutQueueAhead,
         Self::HeartbeatOnExpiredTicket,
         Self::RequestUuidWithoutIdentity,
+        Self::RevokedAccessLeavesAgentsWaits,
+        Self::FenceOfAnotherIdentity,
+        Self::ActivityRetryUndoesClear,
     ];
 }
 
@@ -62,6 +71,18 @@ pub(super) fn time_to_settle(time: Time) -> Time {
     } else {
         time
     }
+}
+
+pub(super) fn are_waits_of_agents_lost() -> bool {
+    !is_planted(Planted::RevokedAccessLeavesAgentsWaits)
+}
+
+pub(super) fn is_fence_of_anybody_accepted() -> bool {
+    is_planted(Planted::FenceOfAnotherIdentity)
+}
+
+pub(super) fn is_cleared_activity_set_again() -> bool {
+    is_planted(Planted::ActivityRetryUndoesClear)
 }
 
 pub(super) fn is_queue_ahead_an_edge() -> bool {

@@ -10,7 +10,12 @@ mod compare;
 mod crowd;
 mod expect;
 mod length;
+mod matrix;
 mod names;
+mod nest;
+mod notes;
+mod notes_command;
+mod notes_look;
 mod parse;
 #[cfg(feature = "planted-bugs")]
 mod planted;
@@ -67,7 +72,7 @@ macro_rules! files {
 
 files! {
     acquire retry reentrancy queue deadlock heartbeat release settle break_lock fence access command
-    restart key limit
+    restart key limit agent activity thread
 }
 
 #[test]

@@ -229,6 +229,8 @@ fn cancelled_waits(context: &Context<'_>, change: &Event) -> Vec<Event> {
     };
     // An agent has what its person has, so it loses what its person loses.
     let agents = context.state.access().agents_of(user).map(|(agent, _)| agent);
+    #[cfg(feature = "planted-bugs")]
+    let agents = agents.filter(|_| crate::domain::planted::are_waits_of_agents_lost());
     let losers: Vec<&UserName> = std::iter::once(user).chain(agents).collect();
     let tickets = || losers.iter().flat_map(|loser| context.state.tickets_of(loser));
     // Most changes find nobody waiting, and then cost nothing that grows with the users.

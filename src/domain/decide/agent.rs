@@ -15,10 +15,10 @@ pub(super) fn agent(context: &Context<'_>, command: &Command) -> Result<Vec<Even
     let person = context.user()?;
     match command {
         Command::CreateAgent { agent, token_id, sha256, label, expires_in_days } => {
-            let new = NewToken { token_id: *token_id, sha256: *sha256, label };
-            let issued = context.token_issued(agent, new, *expires_in_days)?;
             let created = created(context, person, agent)?;
             require_room_for_token(context, agent)?;
+            let new = NewToken { token_id: *token_id, sha256: *sha256, label };
+            let issued = context.token_issued(agent, new, *expires_in_days)?;
             Ok(created.into_iter().chain([issued]).collect())
         }
         Command::RevokeAgentTokens { agent } => revoked(context, person, agent),
@@ -35,6 +35,12 @@ fn created(
     let access = context.state.access();
     if access.person_of(person).is_some() {
         return Err(Refusal::Forbidden("an agent can't make agents"));
+    }
+    // A person's agents are found by their names.
+    let own_name = agent.as_str().strip_prefix(person.as_str());
+    if !own_name.is_some_and(|rest| rest.len() > 1 && rest.starts_with('.')) {
+        let rule = "must be one's own name, a dot and the agent's";
+        return Err(Refusal::InvalidArgument { field: "agent", rule });
     }
     match access.user(agent) {
         Some(user) if user.person.as_ref() == Some(person) => Ok(None),

@@ -40,6 +40,7 @@ pub(super) fn create(context: &Context<'_>, new: &NewThread<'_>, terms: &WriteTe
             fence: terms.fence.clone(),
         }))
     };
+    context.require_in_service()?;
     if let ScopeKind::User(_) | ScopeKind::Team(_) = new.scope.kind() {
         return Err(Refusal::InvalidArgument { field: "repo", rule: Scope::REPO_RULE });
     }
@@ -49,7 +50,8 @@ pub(super) fn create(context: &Context<'_>, new: &NewThread<'_>, terms: &WriteTe
         let number = new.number.or(number).expect("a thread was written");
         return replay(written, &created(number)?);
     }
-    context.require_write_under(new.scope, terms)?;
+    context.require_role(new.scope, Role::Write)?;
+    context.require_hold(new.scope, terms)?;
     let number = match (new.number, context.state.newest_thread(new.scope)) {
         (Some(_), _) if context.past.thread.is_some() => {
             return Err(Refusal::AlreadyExists("thread"));
@@ -97,8 +99,9 @@ pub(super) fn reply(
         let same = replied(chosen.reply_id, chosen.level, chosen.replies_count)?;
         return replay(written, &same);
     }
-    context.require_write_under(&thread.scope, terms)?;
+    context.require_role(&thread.scope, Role::Write)?;
     let row = context.require_thread()?;
+    context.require_hold(&thread.scope, terms)?;
     let level = match input.parent {
         None => 1,
         Some(_) => 1 + context.past.parent_level.ok_or(Refusal::NotFound("reply in the thread"))?,
@@ -139,8 +142,10 @@ pub(super) fn turn(
     if let Some(written) = &context.past.written {
         return replay(written, &event);
     }
-    context.require_write_under(&thread.scope, terms)?;
-    if context.require_thread()?.state == into {
+    context.require_role(&thread.scope, Role::Write)?;
+    let row = context.require_thread()?;
+    context.require_hold(&thread.scope, terms)?;
+    if row.state == into {
         let answer = Answer::Thread { thread: thread.clone(), written: None, is_replay: false };
         return Ok((Vec::new(), answer));
     }
@@ -159,15 +164,18 @@ fn replay(written: &Record, same: &Event) -> Decided {
 }
 
 impl Context<'_> {
-    /// Needs the role `write`, and the hold that the write is made under.
-    fn require_write_under(&self, scope: &Scope, terms: &WriteTerms) -> Result<(), Refusal> {
-        self.require_role(scope, Role::Write)?;
+    /// Needs the hold that the write is made under, if it is made under one.
+    fn require_hold(&self, scope: &Scope, terms: &WriteTerms) -> Result<(), Refusal> {
         let Some(fence) = &terms.fence else { return Ok(()) };
         let key = LockKey { scope: scope.clone(), lock_name: fence.lock_name.clone() };
         let hold = self.state.lock(&key).map(|lock| &lock.hold);
         let user = self.user()?;
         let is_own =
             hold.is_some_and(|hold| hold.fence_token == fence.fence_token && hold.owner == *user);
+        #[cfg(feature = "planted-bugs")]
+        let is_own = is_own
+            || crate::domain::planted::is_fence_of_anybody_accepted()
+                && hold.is_some_and(|hold| hold.fence_token == fence.fence_token);
         let current = hold.map(|hold| hold.fence_token);
         if is_own { Ok(()) } else { Err(Refusal::StaleFence { current }) }
     }

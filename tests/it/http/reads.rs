@@ -175,7 +175,8 @@ async fn whoami_says_who_and_with_which_roles() {
     let held = claude.hold("x", 60).await;
     let reply = claude.get("/v1/whoami").await;
     let expected = json!({
-        "user": "claude", "admin": false, "disabled": false, "label": null, "expires_at": null,
+        "user": "claude", "person": null, "admin": false, "disabled": false, "label": null,
+        "expires_at": null,
         "token_id": reply.body["token_id"],
         "roles": [
             { "scope": "teams/platform", "role": "write" },

@@ -34,6 +34,8 @@ pub(super) struct Maker<'a> {
     pub(super) default_scope: Option<&'a str>,
     /// The latest ticket of the caller.
     pub(super) latest: Option<TicketId>,
+    /// The user that acts.
+    pub(super) caller: &'a str,
 }
 
 impl Maker<'_> {
@@ -77,6 +79,7 @@ impl Maker<'_> {
                 let (token_id, _) = known.ok_or_else(|| format!("no token is called {token:?}"))?;
                 Ok(Command::RevokeToken { token_id: *token_id })
             }
+            Action::Note(note) => self.note(note),
             _ => access(action),
         }
     }
@@ -172,15 +175,16 @@ fn access(action: &Action) -> Result<Command, NoCommand> {
         | Action::Release { .. }
         | Action::Break { .. }
         | Action::Issue { .. }
-        | Action::RevokeToken { .. } => return Err(format!("not about access: {action:?}").into()),
+        | Action::RevokeToken { .. }
+        | Action::Note(_) => return Err(format!("not about access: {action:?}").into()),
     })
 }
 
-fn name<T: std::str::FromStr>(field: &'static str, text: &str) -> Result<T, NoCommand> {
+pub(super) fn name<T: std::str::FromStr>(field: &'static str, text: &str) -> Result<T, NoCommand> {
     text.parse().map_err(|_| NoCommand::Invalid(field))
 }
 
-fn text(field: &'static str, text: &str) -> Result<ShortText, NoCommand> {
+pub(super) fn text(field: &'static str, text: &str) -> Result<ShortText, NoCommand> {
     text.to_owned().try_into().map_err(|_| NoCommand::Invalid(field))
 }
 

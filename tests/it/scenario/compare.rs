@@ -3,12 +3,17 @@
 use pearing::domain::Answer;
 use pearing::domain::command::Command;
 use pearing::domain::event::Record;
+use pearing::domain::id::Sequence;
 use pearing::domain::name::Actor;
 use pearing::domain::refusal::Refusal;
+use serde_json::json;
 
 use super::names::{Names, Seen};
+use super::notes::Unchanged;
+use super::notes_command::terms_of;
+use super::notes_look;
 use super::script::{Expected, State};
-use super::server::{Appended, Outcome};
+use super::server::{Appended, Outcome, Server};
 
 /// The code of a refusal, as every surface shows it.
 fn code(refusal: &Refusal) -> &'static str {
@@ -117,6 +122,7 @@ fn events(
             Expected::Nothing => {}
             Expected::Replay(_)
             | Expected::Still(_)
+            | Expected::Unchanged { .. }
             | Expected::Refused { .. }
             | Expected::Invalid { .. } => return Err(unfit(expected)),
         }
@@ -136,6 +142,7 @@ pub(super) fn invalid(field: &str, expected: &[Expected]) -> Result<(), String> 
 /// Compares what came of a command.
 pub(super) fn command(
     names: &mut Names,
+    server: &Server,
     outcome: &Outcome,
     actor: &Actor,
     command: &Command,
@@ -144,6 +151,9 @@ pub(super) fn command(
     by(&outcome.records, actor)?;
     let result = outcome.result.as_ref().ok_or("a command was not answered")?;
     answer_fits(command, outcome, result)?;
+    if let Ok(answer) = result {
+        write_fits(server, actor, command, answer)?;
+    }
     let mut line = Line { names, records: outcome.records.iter() };
     // What was answered must be said, where no event says it.
     let mut is_answer_said = !outcome.records.is_empty();
@@ -170,6 +180,10 @@ pub(super) fn command(
             Expected::Still(wanted) => {
                 is_answer_said = true;
                 ticket(line.names, wanted, outcome, false)?;
+            }
+            Expected::Unchanged { is_replay, unchanged } => {
+                is_answer_said = true;
+                self::unchanged(line.names, server, outcome, *is_replay, unchanged)?;
             }
             Expected::Nothing if *result == Ok(Answer::Done) => is_answer_said = true,
             Expected::Nothing | Expected::Invalid { .. } | Expected::MoreDue => {
@@ -201,15 +215,93 @@ fn answer_fits(
         ) => id == ticket_id && !is_replay,
         (Command::BreakLock { lock, .. }, Answer::Lock(answered)) => lock == answered && !is_quiet,
         (
+            Command::CreateThread { .. }
+            | Command::CreateReply { .. }
+            | Command::CloseThread { .. }
+            | Command::ReopenThread { .. },
+            Answer::Thread { written, is_replay, .. },
+        ) => {
+            let made: Vec<Sequence> = outcome.records.iter().map(|r| r.sequence).collect();
+            if is_quiet { *is_replay == written.is_some() } else { made.iter().eq(written) }
+        }
+        (Command::UpdateActivity { .. }, Answer::Activity { is_replay, .. }) => {
+            *is_replay == is_quiet
+        }
+        (Command::ClearActivity, Answer::Activity { is_replay, .. }) => !is_replay,
+        (
             Command::AcquireLock { .. }
             | Command::HeartbeatTicket { .. }
             | Command::ReleaseTicket { .. }
-            | Command::BreakLock { .. },
+            | Command::BreakLock { .. }
+            | Command::CreateThread { .. }
+            | Command::CreateReply { .. }
+            | Command::CloseThread { .. }
+            | Command::ReopenThread { .. }
+            | Command::UpdateActivity { .. }
+            | Command::ClearActivity,
             _,
         ) => false,
         (_, answer) => *answer == Answer::Done,
     };
     if fits { Ok(()) } else { Err(format!("{command:?} was answered by {answer:?}")) }
+}
+
+/// Checks that what a write was answered with is what the ledger holds of it, be it from now or
+/// from before.
+fn write_fits(
+    server: &Server,
+    actor: &Actor,
+    command: &Command,
+    answer: &Answer,
+) -> Result<(), String> {
+    match answer {
+        Answer::Activity { user, .. } => match actor {
+            Actor::User(of) if of == user => Ok(()),
+            Actor::User(_) | Actor::Ledger => Err(format!("{answer:?} is not about {actor}")),
+        },
+        Answer::Thread { thread, written: Some(sequence), .. } => {
+            let record = server.record(*sequence)?;
+            let is_of = record.event.thread().as_ref() == Some(thread) && record.actor == *actor;
+            let request_uuid = terms_of(&mut command.clone()).and_then(|terms| terms.request_uuid);
+            let data = serde_json::to_value(&record.event).map_err(|error| error.to_string())?;
+            if is_of && data["request_uuid"] == json!(request_uuid) {
+                return Ok(());
+            }
+            Err(format!("{answer:?} was written as {record:?}"))
+        }
+        Answer::Thread { written: None, .. }
+        | Answer::Ticket { .. }
+        | Answer::Lock(_)
+        | Answer::Done => Ok(()),
+    }
+}
+
+/// Compares a write that was answered without an event, as it is after its batch.
+fn unchanged(
+    names: &mut Names,
+    server: &Server,
+    outcome: &Outcome,
+    must_be_replay: bool,
+    wanted: &Unchanged,
+) -> Result<(), String> {
+    let fails = || Err(format!("it was answered otherwise: {outcome:?}"));
+    if !outcome.records.is_empty() {
+        return fails();
+    }
+    match (&outcome.result, wanted) {
+        (
+            Some(Ok(Answer::Thread { thread, is_replay, .. })),
+            Unchanged::Thread { number, shown },
+        ) if *is_replay == must_be_replay && thread.number.get() == *number => {
+            notes_look::at(names, server, thread, server.state().head(), Some(shown))
+        }
+        (Some(Ok(Answer::Activity { user, is_replay })), Unchanged::Activity(said))
+            if *is_replay == must_be_replay =>
+        {
+            notes_look::activity(server.state(), user, said.as_ref())
+        }
+        _ => fails(),
+    }
 }
 
 /// Compares a ticket that was answered without an event.

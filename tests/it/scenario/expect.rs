@@ -5,6 +5,10 @@
 
 use pearing::domain::event::Event;
 
+use serde_json::Value;
+
+use super::names::time;
+use super::notes;
 use super::script::{Expected, Facts, Fence, State};
 use super::words::Words;
 
@@ -55,8 +59,14 @@ fn one(words: &mut Words) -> Result<Expected, String> {
         return Ok(Expected::Greater { left: first, right: words.take("a fence token")? });
     }
     match first.as_str() {
-        "replay" => return Ok(Expected::Replay(state(words)?)),
-        "still" => return Ok(Expected::Still(state(words)?)),
+        "replay" | "still" => {
+            let is_replay = first == "replay";
+            if let Some(unchanged) = notes::unchanged(words)? {
+                return Ok(Expected::Unchanged { is_replay, unchanged: Box::new(unchanged) });
+            }
+            let state = state(words)?;
+            return Ok(if is_replay { Expected::Replay(state) } else { Expected::Still(state) });
+        }
         "refused" => {
             let code = words.take("the code of the refusal")?;
             let current = if words.take_if("current") { Some(fence(words)?) } else { None };
@@ -114,10 +124,36 @@ pub(super) fn facts(words: &mut Words, stop: Option<&str>) -> Result<Facts, Stri
                 }
                 facts.cycle = Some(cycle);
             }
-            _ => facts.names.push(word),
+            "parent" => facts.parent = Some(words.take("a reply, or none")?),
+            "link" => facts.link = Some(words.take("a link")?),
+            _ => match field(&word, words)? {
+                Some(field) => facts.fields.push(field),
+                None => facts.names.push(word),
+            },
         }
     }
     Ok(facts)
+}
+
+/// A field that is compared as it is; `None` if the word is no such field.
+fn field(word: &str, words: &mut Words) -> Result<Option<(&'static str, Value)>, String> {
+    let number = |words: &mut Words| words.take_as::<u64>("number").map(Value::from);
+    let text = |words: &mut Words| words.take_text("a text").map(Value::from);
+    Ok(Some(match word {
+        "number" => ("number", number(words)?),
+        "level" => ("level", number(words)?),
+        "replies" => ("replies_count", number(words)?),
+        "title" => ("title", text(words)?),
+        "body" => ("body", text(words)?),
+        "activity" => ("activity", text(words)?),
+        "kind" => ("kind", Value::from(words.take("a kind")?)),
+        "mirror" => ("is_mirror", Value::from(true)),
+        "updated" => {
+            words.take_exactly("at")?;
+            ("updated_at", Value::from(time(words.take_millis()?).to_string()))
+        }
+        _ => return Ok(None),
+    }))
 }
 
 /// A fence token: a name, a number, or `none`.

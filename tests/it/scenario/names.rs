@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use pearing::domain::id::{FenceToken, RequestUuid, Sequence, TicketId, TokenId};
+use pearing::domain::id::{FenceToken, ReplyId, RequestUuid, Sequence, TicketId, TokenId};
 use pearing::domain::ticket::{End, Phase, Ticket};
 use pearing::domain::time::Time;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::script::{Facts, Fence};
+
+/// The fields that a name alone may stand for.
+const FIELDS_OF_NAMES: [&str; 7] = ["owner", "user", "team", "repo", "scope", "author", "person"];
 
 /// When each scenario begins: 2026-01-01T00:00:00Z.
 const START_MILLIS: i64 = 1_767_225_600_000;
@@ -25,6 +28,8 @@ pub(super) struct Names {
     pub(super) tickets: BTreeMap<String, TicketId>,
     /// Tokens by name, with their users.
     pub(super) tokens: BTreeMap<String, (TokenId, String)>,
+    /// Replies by name.
+    pub(super) replies: BTreeMap<String, ReplyId>,
     fences: BTreeMap<String, FenceToken>,
     requests: BTreeMap<String, RequestUuid>,
     made: u128,
@@ -50,6 +55,14 @@ impl Names {
             return Ok(TicketId(self.fresh()));
         }
         self.tickets.get(name).copied().ok_or_else(|| format!("no ticket is called {name:?}"))
+    }
+
+    /// A reply by its name. `unknown` is one that was never made.
+    pub(super) fn reply(&mut self, name: &str) -> Result<ReplyId, String> {
+        if name == "unknown" {
+            return Ok(ReplyId(self.fresh()));
+        }
+        self.replies.get(name).copied().ok_or_else(|| format!("no reply is called {name:?}"))
     }
 
     /// A fence token that was mentioned before, or a number.
@@ -85,7 +98,9 @@ impl Names {
         }
         if let Some(fence) = &facts.fence {
             let holder = &found["holder"]["fence_token"];
-            let number = found["fence_token"].as_u64().or(holder.as_u64());
+            let written_under = &found["fence"]["fence_token"];
+            let numbers = [&found["fence_token"], holder, written_under];
+            let number = numbers.into_iter().find_map(Value::as_u64);
             if !self.is_fence(fence, number.map(|number| FenceToken(Sequence(number)))) {
                 return Err(format!("the fence token isn't {fence:?}, which is {:?}", self.fences));
             }
@@ -94,6 +109,7 @@ impl Names {
         for name in facts.cycle.iter().flatten() {
             cycle.push(self.ticket(name)?.to_string());
         }
+        self.check_reply(facts, found)?;
         let moment = |millis: Option<i64>| millis.map(|millis| json!(time(millis).to_string()));
         let wanted = [
             ("depth", facts.depth.map(Value::from)),
@@ -105,7 +121,8 @@ impl Names {
             ("wait_expires_at", moment(facts.until_millis)),
             ("cycle", facts.cycle.is_some().then_some(json!(cycle))),
         ];
-        for (field, wanted) in wanted {
+        let fields = facts.fields.iter().map(|(field, wanted)| (*field, Some(wanted.clone())));
+        for (field, wanted) in wanted.into_iter().chain(fields) {
             match wanted {
                 Some(wanted) if found[field] != wanted => {
                     return Err(format!("{field} should be {wanted}, not {}", found[field]));
@@ -121,11 +138,27 @@ impl Names {
         }
     }
 
+    fn check_reply(&mut self, facts: &Facts, found: &Value) -> Result<(), String> {
+        if let Some(name) = &facts.parent {
+            let parent = if name == "none" { None } else { Some(self.reply(name)?) };
+            if found["parent"] != json!(parent) {
+                return Err(format!("it doesn't answer {name:?}"));
+            }
+        }
+        let links = found["links"].as_array();
+        let is_there = |link: &String| links.is_some_and(|links| links.contains(&json!(link)));
+        match &facts.link {
+            Some(link) if !is_there(link) => Err(format!("it has no link {link:?}")),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     fn is_about(&self, name: &str, found: &Value) -> bool {
         let is = |field: &str, id: Option<String>| id.is_some_and(|id| found[field] == id);
         is("ticket_id", self.tickets.get(name).map(ToString::to_string))
             || is("token_id", self.tokens.get(name).map(|(id, _)| id.to_string()))
-            || ["owner", "user", "team", "repo", "scope"].iter().any(|field| found[field] == name)
+            || is("reply_id", self.replies.get(name).map(ToString::to_string))
+            || FIELDS_OF_NAMES.iter().any(|field| found[field] == name)
     }
 
     /// Whether one named fence token is greater than another.

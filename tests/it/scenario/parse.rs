@@ -11,9 +11,11 @@
 //! `given` before the first scenario holds for the whole file. `and` goes on in the batch of the
 //! line above it. A line that begins with `->` goes on with what the line above it expects. What
 //! a batch settles is expected on a line `settle` that begins it; without that line nothing may
-//! be due. [`super::expect`] reads what stands after `->`.
+//! be due. [`super::expect`] reads what stands after `->`, and [`super::notes`] what is about
+//! agents, activity and threads.
 
 use super::expect;
+use super::notes;
 use super::script::{
     Acquire, Action, Deed, Given, Item, LockState, LockWords, Scenario, Script, Step,
 };
@@ -83,6 +85,7 @@ fn given(words: &mut Words) -> Result<Given, String> {
     let given = match what.as_str() {
         "users" => Given::Users { users: rest(words, "a user")?, admin: false },
         "admins" => Given::Users { users: rest(words, "a user")?, admin: true },
+        "agents" => Given::Agents { agents: rest(words, "an agent")? },
         "token" => {
             let token = words.take("a token's name")?;
             words.take_exactly("of")?;
@@ -125,7 +128,7 @@ fn rest(words: &mut Words, what: &str) -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-fn none_or_rest(words: &mut Words, what: &str) -> Result<Vec<String>, String> {
+pub(super) fn none_or_rest(words: &mut Words, what: &str) -> Result<Vec<String>, String> {
     if !words.take_if("none") {
         return rest(words, what);
     }
@@ -168,7 +171,11 @@ fn step(steps: &mut Vec<Step>, mut words: Words) -> Result<(), String> {
             let (mut words, mut expected) = parted(&words)?;
             let ticket = words.take("a ticket")?;
             words.end()?;
-            steps.push(Step::Ticket { place, ticket, expected: expect::state(&mut expected)? });
+            steps.push(Step::Ticket {
+                place,
+                ticket,
+                expected: Box::new(expect::state(&mut expected)?),
+            });
         }
         "tickets" => {
             let (mut words, mut expected) = parted(&words)?;
@@ -178,7 +185,12 @@ fn step(steps: &mut Vec<Step>, mut words: Words) -> Result<(), String> {
             let expected = none_or_rest(&mut expected, "a ticket")?;
             steps.push(Step::Tickets { place, user, expected });
         }
-        other => return Err(words.fails(format!("{other:?} begins no line"))),
+        other => {
+            let (mut words, expected) = parted(&words)?;
+            let look = notes::look(other, &mut words, expected)?;
+            let look = look.ok_or_else(|| words.fails(format!("{other:?} begins no line")))?;
+            steps.push(Step::Look { place, look: Box::new(look) });
+        }
     }
     Ok(())
 }
@@ -193,7 +205,11 @@ fn parted(words: &Words) -> Result<(Words, Words), String> {
 fn last_time(steps: &[Step]) -> Option<i64> {
     steps.iter().rev().find_map(|step| match step {
         Step::Batch { at_millis, .. } | Step::Restart { at_millis, .. } => Some(*at_millis),
-        Step::Lock { .. } | Step::Locks { .. } | Step::Ticket { .. } | Step::Tickets { .. } => None,
+        Step::Lock { .. }
+        | Step::Locks { .. }
+        | Step::Ticket { .. }
+        | Step::Tickets { .. }
+        | Step::Look { .. } => None,
     })
 }
 
@@ -240,7 +256,10 @@ fn action(words: &mut Words) -> Result<Action, String> {
             words.take_exactly("reason")?;
             Ok(Action::Break { lock, fence, reason: words.take_text("a reason")? })
         }
-        _ => administration(&verb, words),
+        _ => match notes::action(&verb, words)? {
+            Some(note) => Ok(Action::Note(note)),
+            None => administration(&verb, words),
+        },
     }
 }
 

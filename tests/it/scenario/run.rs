@@ -7,12 +7,17 @@ use pearing::domain::command::{Caller, Command};
 use pearing::domain::id::{TicketId, TokenId};
 use pearing::domain::name::Actor;
 use pearing::domain::scope::{LockKey, Scope};
+use pearing::domain::thread::WriteTerms;
 use serde_json::json;
 
 use super::command::{Maker, NoCommand, role};
 use super::compare;
 use super::names::{Names, time};
-use super::script::{Action, Deed, Expected, Given, Item, LockState, LockWords, Scenario, Step};
+use super::notes::Note;
+use super::notes_command::terms_of;
+use super::script::{
+    Action, Deed, Expected, Fence, Given, Item, LockState, LockWords, Scenario, Step,
+};
 use super::server::{Open, Server};
 use super::words::Place;
 
@@ -22,7 +27,7 @@ pub(super) struct Play {
     pub(super) server: Server,
     /// What the names stand for.
     pub(super) names: Names,
-    default_scope: Option<String>,
+    pub(super) default_scope: Option<String>,
     /// Each identity's latest ticket, and the lock of each ticket.
     latest: BTreeMap<String, TicketId>,
     locks: BTreeMap<TicketId, LockKey>,
@@ -62,7 +67,8 @@ fn step_place(step: &Step) -> Option<&Place> {
         | Step::Lock { place, .. }
         | Step::Locks { place, .. }
         | Step::Ticket { place, .. }
-        | Step::Tickets { place, .. } => Some(place),
+        | Step::Tickets { place, .. }
+        | Step::Look { place, .. } => Some(place),
     }
 }
 
@@ -83,10 +89,10 @@ enum Line<'a> {
 
 impl Play {
     fn given(&mut self, given: &Given) -> Result<(), String> {
-        for command in self.given_commands(given)? {
-            let appended = self.server.batch(time(0), usize::MAX, |open| {
-                open.decide(Caller::Ledger, &command).map(|_| ())
-            })?;
+        for (caller, command) in self.given_commands(given)? {
+            let appended = self
+                .server
+                .batch(time(0), usize::MAX, |open| open.decide(caller, &command).map(|_| ()))?;
             match &appended.outcomes[0].result {
                 Some(Ok(_)) => {}
                 other => return Err(format!("this can't be given: {other:?}")),
@@ -95,7 +101,26 @@ impl Play {
         Ok(())
     }
 
-    fn given_commands(&mut self, given: &Given) -> Result<Vec<Command>, String> {
+    fn given_commands(&mut self, given: &Given) -> Result<Vec<(Caller, Command)>, String> {
+        if let Given::Agents { agents } = given {
+            return agents.iter().map(|agent| self.given_agent(agent)).collect();
+        }
+        let commands = self.given_by_ledger(given)?;
+        Ok(commands.into_iter().map(|command| (Caller::Ledger, command)).collect())
+    }
+
+    /// An agent is made by its person: whoever has the part before the last dot.
+    fn given_agent(&mut self, agent: &str) -> Result<(Caller, Command), String> {
+        let (person, _) = agent.rsplit_once('.').ok_or("an agent is called PERSON.NAME")?;
+        let (token, _) = *self.names.tokens.get(person).ok_or("its person has no token")?;
+        let token_id = TokenId(self.names.fresh());
+        self.names.tokens.insert(agent.to_owned(), (token_id, agent.to_owned()));
+        let (agent, sha256, label) = (parsed(agent)?, TokenHash([0; 32]), None);
+        let create = Command::CreateAgent { agent, token_id, sha256, label, expires_in_days: None };
+        Ok((Caller::Token(token), create))
+    }
+
+    fn given_by_ledger(&mut self, given: &Given) -> Result<Vec<Command>, String> {
         let mut commands = Vec::new();
         match given {
             Given::Users { users, admin } => {
@@ -119,10 +144,15 @@ impl Play {
                 let (scope, user) = (parsed(scope)?, parsed(user)?);
                 commands.push(Command::GrantAccess { scope, user, role });
             }
+            Given::Agents { .. } => return Err("agents are made by their people".to_owned()),
             Given::DefaultScope { scope } => self.default_scope = Some(scope.clone()),
             Given::Limit { limit, most } => match limit.as_str() {
                 "live-tickets-per-identity" => self.server.limits.live_tickets_per_identity = *most,
+                "live-tickets-per-scope" => self.server.limits.live_tickets_per_scope = *most,
                 "places-per-lock" => self.server.limits.places_per_lock = *most,
+                "agents-per-person" => self.server.limits.agents_per_person = *most,
+                "tokens-per-agent" => self.server.limits.tokens_per_agent = *most,
+                "replies-per-thread" => self.server.limits.replies_per_thread = *most,
                 other => return Err(format!("there is no limit {other:?}")),
             },
         }
@@ -167,11 +197,12 @@ impl Play {
                 let found: Vec<TicketId> = tickets.map(|ticket| ticket.id).collect();
                 if found == wanted { Ok(()) } else { Err(format!("the tickets are {found:?}")) }
             }
+            Step::Look { look, .. } => self.look(look),
         }
     }
 
     fn look_at_lock(&mut self, lock: &LockWords, expected: &LockState) -> Result<(), String> {
-        let maker = maker(&mut self.names, self.default_scope.as_deref(), None);
+        let maker = maker(&mut self.names, self.default_scope.as_deref(), None, "");
         let key = maker.lock(lock).map_err(|why| format!("{why:?}"))?;
         let state = self.server.state();
         match (state.lock(&key), expected) {
@@ -224,7 +255,9 @@ impl Play {
                     let outcome = outcomes.next().ok_or("a command has no outcome")?;
                     let actor = Actor::User(parsed(&self.names.tokens[&deed.token].1)?);
                     let names = &mut self.names;
-                    (item, compare::command(names, outcome, &actor, command, &item.expected))
+                    let server = &self.server;
+                    let expected = &item.expected;
+                    (item, compare::command(names, server, outcome, &actor, command, expected))
                 }
                 Line::Invalid { item, field } => (item, compare::invalid(field, &item.expected)),
             };
@@ -240,7 +273,7 @@ impl Play {
         let latest = self.latest.get(&user).copied();
         let locks = &self.locks;
         let lock_of = |id: TicketId| locks.get(&id).cloned();
-        let mut maker = maker(&mut self.names, self.default_scope.as_deref(), latest);
+        let mut maker = maker(&mut self.names, self.default_scope.as_deref(), latest, &user);
         let command = match maker.command(&deed.action, lock_of) {
             Ok(command) => command,
             Err(NoCommand::Invalid(field)) => return Ok(Line::Invalid { item, field }),
@@ -257,12 +290,27 @@ impl Play {
     }
 }
 
-fn maker<'a>(
+pub(super) fn maker<'a>(
     names: &'a mut Names,
     default_scope: Option<&'a str>,
     latest: Option<TicketId>,
+    caller: &'a str,
 ) -> Maker<'a> {
-    Maker { names, default_scope, latest }
+    Maker { names, default_scope, latest, caller }
+}
+
+/// The fence token that a write to a thread gives.
+fn fence_of(action: &Action) -> Option<&Fence> {
+    let Action::Note(
+        Note::CreateThread { terms, .. }
+        | Note::Reply { terms, .. }
+        | Note::Close { terms, .. }
+        | Note::Reopen { terms, .. },
+    ) = action
+    else {
+        return None;
+    };
+    terms.fence.as_ref().map(|(_, fence)| fence)
 }
 
 /// Decides a line's command. A fence token that the line is the first to name is known at once,
@@ -274,6 +322,11 @@ fn decide(names: &mut Names, open: &mut Open<'_>, line: &Line<'_>) -> Result<(),
         (&deed.action, &mut command)
     {
         *fence_token = names.fence(fence).map_err(|why| item.place.fails(why))?;
+    }
+    if let (Some(given), Some(WriteTerms { fence: Some(fence), .. })) =
+        (fence_of(&deed.action), terms_of(&mut command))
+    {
+        fence.fence_token = names.fence(given).map_err(|why| item.place.fails(why))?;
     }
     let seen = open.decide(*caller, &command).map_err(|why| item.place.fails(why))?;
     if let Some(seen) = seen {
@@ -288,6 +341,6 @@ fn decide(names: &mut Names, open: &mut Open<'_>, line: &Line<'_>) -> Result<(),
     Ok(())
 }
 
-fn parsed<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+pub(super) fn parsed<T: std::str::FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("{text:?} is no such name"))
 }

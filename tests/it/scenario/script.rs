@@ -1,5 +1,8 @@
 //! A scenario as data: what the parser makes and the runner plays.
 
+use serde_json::Value;
+
+use super::notes::{Look, Note, Unchanged};
 use super::words::Place;
 
 /// A file of scenarios that share their givens.
@@ -27,6 +30,8 @@ pub(super) struct Scenario {
 pub(super) enum Given {
     /// Users, each with one token that has the user's name.
     Users { users: Vec<String>, admin: bool },
+    /// Agents, each with one token that has the agent's name.
+    Agents { agents: Vec<String> },
     /// A further token of a user.
     Token { token: String, user: String },
     /// A team, and its members.
@@ -55,9 +60,11 @@ pub(super) enum Step {
     /// The names of the held locks of a scope.
     Locks { place: Place, scope: String, expected: Vec<String> },
     /// The state of a ticket, live or ended.
-    Ticket { place: Place, ticket: String, expected: State },
+    Ticket { place: Place, ticket: String, expected: Box<State> },
     /// An identity's live tickets, in the order in which they were made.
     Tickets { place: Place, user: String, expected: Vec<String> },
+    /// A thread, an activity, a role, or what somebody sees.
+    Look { place: Place, look: Box<Look> },
 }
 
 /// What a lock is expected to be.
@@ -140,6 +147,8 @@ pub(super) enum Action {
     CreateTeam { team: String },
     /// Make a repository.
     CreateRepo { repo: String },
+    /// About agents, activity or threads.
+    Note(Note),
 }
 
 /// An acquire, with its defaults left open.
@@ -183,6 +192,9 @@ pub(super) enum Expected {
     Replay(State),
     /// No event: the ticket as it has been.
     Still(State),
+    /// No event: what a write was answered at the first time, as it is now, or what is so
+    /// already.
+    Unchanged { is_replay: bool, unchanged: Box<Unchanged> },
     /// No event: a refusal.
     Refused { code: String, current: Option<Fence> },
     /// No event, since the input can't be said at all: the field.
@@ -220,4 +232,10 @@ pub(super) struct Facts {
     pub(super) note: Option<String>,
     /// The lease, in seconds.
     pub(super) lease: Option<u64>,
+    /// The reply that is answered; `none` for the thread itself.
+    pub(super) parent: Option<String>,
+    /// One of the links.
+    pub(super) link: Option<String>,
+    /// Fields of an event or a thread that are compared as they are.
+    pub(super) fields: Vec<(&'static str, Value)>,
 }

@@ -5,9 +5,11 @@
 
 use pearing::domain::command::{Caller, Command};
 use pearing::domain::event::{Event, LedgerOpened, LedgerRecovered, Record};
-use pearing::domain::id::{LedgerId, Sequence, TicketId};
+use pearing::domain::id::{LedgerId, ReplyId, Sequence, TicketId};
 use pearing::domain::name::Actor;
 use pearing::domain::refusal::Refusal;
+use pearing::domain::scope::Scope;
+use pearing::domain::thread::{Thread, ThreadKey, ThreadNumber};
 use pearing::domain::ticket::Ticket;
 use pearing::domain::time::Time;
 use pearing::domain::{Answer, Limits, Snapshot, State, invariant};
@@ -33,6 +35,8 @@ pub(super) struct Server {
     audit: Audit,
     /// Every ticket that ended, as the fold gave it back.
     ended: Vec<Ticket>,
+    /// The records of the last batch.
+    last_batch: Vec<Record>,
 }
 
 /// What came of one command, or of settling.
@@ -79,7 +83,10 @@ impl Open<'_> {
         }
         let id = match &result {
             Ok(Answer::Ticket { ticket_id, .. }) => Some(*ticket_id),
-            Ok(Answer::Lock(_) | Answer::Done) | Err(_) => None,
+            Ok(
+                Answer::Lock(_) | Answer::Thread { .. } | Answer::Activity { .. } | Answer::Done,
+            )
+            | Err(_) => None,
         };
         let seen = id.and_then(|id| live(state, id));
         let head = state.head();
@@ -138,6 +145,7 @@ impl Server {
         }
         self.ledger.append(&append).map_err(|error| error.to_string())?;
         self.check_append(&append.records, &closed, settled_head, &outcomes)?;
+        self.last_batch = closed.records;
         for outcome in &mut outcomes {
             self.see_ended(outcome)?;
         }
@@ -162,6 +170,38 @@ impl Server {
             projection::ticket::ended(&self.ledger, id).map_err(|error| error.to_string())?;
         let ticket = ended.ok_or_else(|| format!("ticket {id} is neither live nor recorded"))?;
         Ok(Seen { ticket, depth: 0, position: None })
+    }
+
+    /// The records of the last batch.
+    pub(super) fn last_batch(&self) -> &[Record] {
+        &self.last_batch
+    }
+
+    /// A record by its sequence.
+    pub(super) fn record(&self, sequence: Sequence) -> Result<Record, String> {
+        projection::written::record(&self.ledger, sequence).map_err(|error| error.to_string())
+    }
+
+    /// A thread as it was at a sequence.
+    pub(super) fn thread(&self, key: &ThreadKey, last: Sequence) -> Result<Option<Thread>, String> {
+        projection::thread::read(&self.ledger, key, last).map_err(|error| error.to_string())
+    }
+
+    /// The numbers of a repository's threads.
+    pub(super) fn threads(&self, repo: &Scope) -> Result<Vec<ThreadNumber>, String> {
+        let numbers = projection::thread::numbers(&self.ledger, repo, None, usize::MAX);
+        numbers.map_err(|error| error.to_string())
+    }
+
+    /// The last sequence before a reply was written.
+    pub(super) fn before_reply(&self, reply_id: ReplyId) -> Result<Sequence, String> {
+        for stored in self.stored()? {
+            let record = stored.decode().map_err(|error| error.to_string())?;
+            if matches!(&record.event, Event::ThreadReplied(e) if e.reply_id == reply_id) {
+                return Ok(Sequence(record.sequence.0 - 1));
+            }
+        }
+        Err("that reply was never written".to_owned())
     }
 
     /// Goes down and comes up again. Returns the records of the start.
@@ -242,10 +282,39 @@ impl Server {
                 return Err(format!("a replay from record {middle} gives another state"));
             }
         }
+        self.check_rows(&stored)?;
         for ticket in &self.ended {
             let read = self.ticket(ticket.id)?.ticket;
             if read != *ticket {
                 return Err(format!("{ticket:?} is recorded as {read:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is known of each thread without reading it is what reading it gives.
+    fn check_rows(&self, stored: &[Stored]) -> Result<(), String> {
+        for stored in stored {
+            let record = stored.decode().map_err(|error| error.to_string())?;
+            let Some(key) = record.event.thread() else { continue };
+            let get = |table, key: &[u8]| self.ledger.get(table, key);
+            let row = projection::thread::row(&key, get).map_err(|error| error.to_string())?;
+            let thread = self.thread(&key, self.state.head())?;
+            let (Some(row), Some(thread)) = (row, thread) else {
+                return Err(format!("there is no thread {key:?}"));
+            };
+            let is_same = (&row.title, &row.author, row.created_at, row.state, row.updated_at)
+                == (
+                    &thread.title,
+                    &thread.author,
+                    thread.created_at,
+                    thread.state,
+                    thread.updated_at,
+                )
+                && (row.replies_count as usize, row.sequence)
+                    == (thread.replies.len(), thread.sequence);
+            if !is_same {
+                return Err(format!("{row:?} is not what {thread:?} is"));
             }
         }
         Ok(())

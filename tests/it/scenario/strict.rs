@@ -40,12 +40,64 @@ fn what_nobody_asked_for_is_an_error() {
     fails("at 0s ana acquires build lease x -> held", 1, "no number");
     fails("at 0s ana releases T1 -> released", 1, "no ticket is called \"T1\"");
     fails("lock build -> empty", 1, "\"held\" should stand here");
-    fails("look at 0s", 1, "begins no line");
+    fails("look at 0s -> free", 1, "begins no line");
+    fails("thread 1", 1, "without ->");
+    fails("thread 1 -> absent now", 1, "unknown word \"now\"");
+    fails("thread 1 -> gone", 1, "no thread is ever \"gone\"");
+    fails("thread one -> absent", 1, "no number");
+    fails("activity of ana -> \"a\" holds", 1, "unknown word \"holds\"");
+    fails("role of ana in users/ana -> admin now", 1, "unknown word \"now\"");
+    fails("at 0s ana says a -> activity.updated", 1, "stands in quotes");
+    fails("at 0s ana clears locks -> nothing", 1, "\"activity\" should stand here");
+    fails("at 0s ana creates thread \"t\" nummer 1 -> nothing", 1, "unknown word \"nummer\"");
+    fails("at 0s ana replies to 1 below R1 -> nothing", 1, "unknown word \"below\"");
+    fails("at 0s ana replies to 1 to R1 -> nothing", 1, "no reply is called \"R1\"");
+    fails("at 0s ana closes 1 under build -> nothing", 1, "fence is missing");
+    fails("at 0s ana closes 1 under build fence F -> nothing", 1, "no fence token is called");
     fails("and ana acquires build -> held", 1, "none above");
     fails("at 1s settle -> nothing\nat 0s settle -> nothing", 2, "never goes back");
     fails("at 1s settle -> nothing\ngiven users eve", 2, "before the story");
     fails("at 0s ana acquires build note \"a -> held", 1, "doesn't end on its line");
     fails("at 0s ana acquires a as T -> held\nat 0s ana acquires b as T -> held", 2, "called");
+}
+
+#[test]
+fn a_story_about_threads_and_activity_that_is_not_true_fails() {
+    const BEGUN: &str = "given repo teams/t/r\ngiven locks in teams/t/r\n\
+                         at 0s ana creates thread \"t\" uuid u -> thread.created number 1\n\
+                         at 1s ana replies to 1 as R1 -> thread.replied R1 level 1\n\
+                         at 2s ana replies to 1 to R1 as R2 -> thread.replied R2 parent R1";
+    let fails = |story: &str, why: &str| fails(&format!("{BEGUN}\n{story}"), 6, why);
+    fails("thread 1 -> closed", "the thread is open");
+    fails("thread 2 -> open", "there is no such thread");
+    fails("thread 1 -> absent", "there is such a thread");
+    fails("thread 1 -> open replies 1", "replies_count should be 1, not 2");
+    fails("thread 1 -> open title \"u\"", "title should be");
+    fails("thread 1 -> open updated at 3s", "updated_at should be");
+    fails("thread 1 -> open tree R1 1", "the tree");
+    fails("thread 1 -> open tree R1 1, R2 1", "the tree");
+    fails("thread 1 -> open tree R2 2, R1 1", "the tree");
+    fails("thread 1 before R1 -> open replies 1", "replies_count should be 1, not 0");
+    fails("threads in teams/t/r -> 1, 2", "the threads");
+    fails("activity of ana -> \"a\"", "ana says nothing");
+    fails("activities seen by ana -> ana", "the activities");
+    fails("events seen by ana -> none", "the events");
+    fails("role of ana in teams/t -> admin", "the role");
+    fails("at 3s ana closes 1 -> thread.reopened", "thread.reopened was expected");
+    fails("at 3s ana closes 1 -> thread.closed bo", "isn't about \"bo\"");
+    fails("at 3s ana closes 1 -> thread.closed number 2", "number should be 2, not 1");
+    fails("at 3s ana reopens 1 -> replay thread 1 open", "answered otherwise");
+    fails("at 3s ana reopens 1 -> nothing", "this doesn't come of such a line");
+    fails("at 3s ana creates thread \"t\" uuid u -> still thread 1 open", "answered otherwise");
+    fails("at 3s ana creates thread \"t\" uuid u -> replay thread 1 closed", "is open");
+    fails("at 3s ana creates thread \"t\" uuid u -> replay activity none", "answered otherwise");
+    fails("at 3s bo replies to 1 to R1 -> thread.replied parent R2", "doesn't answer \"R2\"");
+    fails("at 3s bo replies to 1 -> thread.replied link pull:1", "has no link");
+    fails("at 3s bo replies to 1 -> thread.replied fence 1", "the fence token isn't");
+    fails("at 3s bo says \"a\" -> activity.updated activity \"b\"", "activity should be");
+    fails("at 3s bo clears activity -> replay activity none", "answered otherwise");
+    fails("at 3s bo says \"a\" -> still activity \"a\"", "answered otherwise");
+    fails("at 3s bo replies to 1 -> refused stale-fence", "not refused");
 }
 
 #[test]

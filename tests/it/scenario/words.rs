@@ -135,6 +135,11 @@ impl Words {
         millis.ok_or_else(|| self.fails(format!("{word:?} is no time like 12s or 4.999s")))
     }
 
+    /// Leaves out what is left, since it has been read elsewhere.
+    pub(super) fn skip_all(&mut self) {
+        self.next = self.words.len();
+    }
+
     /// Fails if a word is left over.
     pub(super) fn end(&self) -> Result<(), String> {
         match self.peek() {

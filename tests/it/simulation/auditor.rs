@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pearing::domain::event::{Event, Record};
-use pearing::domain::id::{RequestUuid, TicketId};
+use pearing::domain::id::{ReplyId, RequestUuid, TicketId};
 use pearing::domain::name::UserName;
 use pearing::domain::scope::LockKey;
+use pearing::domain::thread::{Fence, ThreadKey};
 use pearing::domain::time::Time;
 
-use super::naive::{self, Kind, LockEvent};
+use super::naive::{self, Kind, LockEvent, ThreadEvent, Write};
 use super::translate;
 
 /// What the events so far add up to.
@@ -24,6 +25,8 @@ pub(crate) struct Auditor {
     /// Whether each ticket has ended.
     tickets: BTreeMap<TicketId, bool>,
     requests: BTreeSet<(UserName, RequestUuid)>,
+    /// Whether each thread is open, and how deep its replies stand.
+    threads: BTreeMap<ThreadKey, (bool, BTreeMap<ReplyId, u32>)>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -53,10 +56,12 @@ impl Auditor {
         (self.sequence, self.time) = (record.sequence.0, record.time);
         match translate::event(&record.event) {
             Some(naive::Event::Lock(event)) => self.see_lock_event(&event),
+            Some(naive::Event::Thread(event)) => self.see_thread_event(&event),
             Some(
                 naive::Event::Restored { .. }
                 | naive::Event::Recovered { .. }
-                | naive::Event::Access(_),
+                | naive::Event::Access(_)
+                | naive::Event::Activity(_),
             )
             | None => Ok(()),
         }
@@ -95,6 +100,40 @@ impl Auditor {
         let depth = lock.hold.as_ref().map_or(0, |hold| hold.tickets.len());
         let is_right = event.depth.is_none_or(|said| said as usize == depth);
         ensure(is_right, "invariant 3: the depth is not the number of held tickets")
+    }
+
+    /// A thread begins once; each reply stands one below what it answers, and is counted; what is
+    /// closed is not closed again; who writes under a fence token holds that lock.
+    fn see_thread_event(&mut self, event: &ThreadEvent) -> Result<(), String> {
+        if let Some(Fence { lock_name, fence_token }) = &event.fence {
+            let (scope, lock_name) = (event.thread.scope.clone(), lock_name.clone());
+            let lock = self.locks.get(&LockKey { scope, lock_name });
+            let is_own = lock
+                .and_then(|lock| lock.hold.as_ref())
+                .is_some_and(|hold| hold.owner == event.user && hold.fence == fence_token.0.0);
+            ensure(is_own, "a write under a hold that the writer doesn't have")?;
+        }
+        if let Write::Created { .. } = event.write {
+            let before = self.threads.insert(event.thread.clone(), (true, BTreeMap::new()));
+            return ensure(before.is_none(), "a number was given twice");
+        }
+        let thread = self.threads.get_mut(&event.thread);
+        let (is_open, replies) = thread.ok_or("a write to a thread that there isn't")?;
+        match &event.write {
+            Write::Created { .. } => Ok(()),
+            Write::Replied { reply_id, input, level, count } => {
+                let above = input.parent.map_or(Some(0), |parent| replies.get(&parent).copied());
+                ensure(Some(*level) == above.map(|above| above + 1), "a reply hangs in the air")?;
+                ensure(*level <= 32, "a reply stands too deep")?;
+                ensure(replies.insert(*reply_id, *level).is_none(), "a reply was made twice")?;
+                ensure(*count as usize == replies.len(), "the replies are miscounted")
+            }
+            Write::Closed | Write::Reopened => {
+                *is_open = !*is_open;
+                let is_right = *is_open == (event.write == Write::Reopened);
+                ensure(is_right, "what was closed was closed again, or what was open opened")
+            }
+        }
     }
 
     /// Each ticket begins once and ends once; each request makes one ticket.

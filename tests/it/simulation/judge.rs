@@ -10,6 +10,7 @@ use pearing::domain::event::{Event, Record};
 use pearing::domain::id::TicketId;
 use pearing::domain::name::Actor;
 use pearing::domain::refusal::Refusal;
+use pearing::domain::scope::LockKey;
 use pearing::domain::ticket::Ticket;
 use pearing::domain::time::Time;
 use pearing::domain::{Answer, State, invariant};
@@ -125,7 +126,7 @@ impl Judge {
         let expected = self.naive.decide(now, caller, command);
         let (given, expected) = match (given, expected) {
             (Err(refusal), Err(refused)) if translate::refused(refusal) == refused => {
-                self.coverage.count_refusal(refused);
+                self.coverage.count_refusal(command, refused);
                 return self.check_refusal(command, refusal).map(|()| None);
             }
             (Ok(answer), Ok(outcome)) => (answer, outcome),
@@ -133,9 +134,8 @@ impl Judge {
         };
         let (answer, events) = expected;
         self.happened(now, &actor, events)?;
-        let view = self.check_answer(command, given, answer)?;
-        let is_replay = matches!(answer, naive::Answer::Ticket { is_replay: true, .. });
-        self.coverage.count_answer(command, is_replay, view.as_ref());
+        let view = self.check_answer(command, given, &answer)?;
+        self.coverage.count_answer(command, &answer, view.as_ref());
         Ok(view)
     }
 
@@ -184,23 +184,31 @@ impl Judge {
         &self,
         command: &Command,
         given: &Answer,
-        expected: naive::Answer,
+        expected: &naive::Answer,
     ) -> Result<Option<View>, String> {
         let found = match given {
             Answer::Ticket { ticket_id, is_replay } => {
                 naive::Answer::Ticket { ticket_id: *ticket_id, is_replay: *is_replay }
             }
             Answer::Lock(_) => naive::Answer::Lock,
+            Answer::Thread { thread, written, is_replay } => naive::Answer::Thread {
+                thread: thread.clone(),
+                written: written.map(|sequence| sequence.0),
+                is_replay: *is_replay,
+            },
+            Answer::Activity { user, is_replay } => {
+                naive::Answer::Activity { user: user.clone(), is_replay: *is_replay }
+            }
             Answer::Done => naive::Answer::Done,
         };
-        if found != expected {
-            return Err(differs("answer", &expected, given));
+        if found != *expected {
+            return Err(differs("answer", expected, given));
         }
         match (given, command) {
             (Answer::Ticket { ticket_id, .. }, _) => self.check_ticket(*ticket_id).map(Some),
             (Answer::Lock(shown), Command::BreakLock { lock, .. }) if shown == lock => Ok(None),
             (Answer::Lock(_), _) => Err(format!("{given:?} is not the lock asked about")),
-            (Answer::Done, _) => Ok(None),
+            (Answer::Thread { .. } | Answer::Activity { .. } | Answer::Done, _) => Ok(None),
         }
     }
 
@@ -215,13 +223,13 @@ impl Judge {
         if shown.is_some() && shown != named {
             return Err(differs("ticket in the refusal", &named, refusal));
         }
-        if let (Refusal::StaleFence { current }, Command::BreakLock { lock, .. }) =
-            (refusal, command)
-            && current.map(|fence| fence.0.0) != self.naive.fence(lock)
-        {
-            return Err(differs("current fence", &self.naive.fence(lock), current));
+        let Refusal::StaleFence { current } = refusal else { return Ok(()) };
+        let lock = fenced_lock(command).ok_or("no fence token was given that could be stale")?;
+        let expected = self.naive.fence(&lock);
+        if current.map(|fence| fence.0.0) == expected {
+            return Ok(());
         }
-        Ok(())
+        Err(differs("current fence", &expected, current))
     }
 
     /// Compares the next records with what the model says that happened.
@@ -267,6 +275,20 @@ impl Judge {
         }
         Ok(())
     }
+}
+
+/// The lock whose fence token a command gives.
+fn fenced_lock(command: &Command) -> Option<LockKey> {
+    let (scope, terms) = match command {
+        Command::BreakLock { lock, .. } => return Some(lock.clone()),
+        Command::CreateThread { scope, terms, .. } => (scope, terms),
+        Command::CreateReply { thread, terms, .. }
+        | Command::CloseThread { thread, terms }
+        | Command::ReopenThread { thread, terms } => (&thread.scope, terms),
+        _ => return None,
+    };
+    let lock_name = terms.fence.as_ref()?.lock_name.clone();
+    Some(LockKey { scope: scope.clone(), lock_name })
 }
 
 fn is_promotion(event: &Event) -> bool {

@@ -8,6 +8,8 @@ mod auditor;
 mod coverage;
 mod judge;
 mod naive;
+mod notes;
+mod notes_world;
 #[cfg(feature = "planted-bugs")]
 mod planted;
 mod restart;

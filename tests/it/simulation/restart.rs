@@ -4,14 +4,14 @@
 //! clients that lost touch send their acquires again.
 
 use pearing::domain::command::{Caller, Command};
-use pearing::domain::id::TicketId;
+use pearing::domain::id::{ReplyId, TicketId};
 use pearing::domain::time::Time;
 use pearing::domain::{Snapshot, State};
 use pearing::ledger::memory::Fault;
-use pearing::projection::ticket;
+use pearing::projection::{ticket, written};
 use pearing::service::recover::{self, Gap};
 
-use super::run::{Entry, Run, Told};
+use super::run::{Entry, Run, Told, Wrote};
 
 impl Run {
     /// Kills the server between two batches, and starts it again.
@@ -68,6 +68,7 @@ impl Run {
         }
         if fault.is_none() {
             self.judge.end(&self.live)?;
+            self.check_notes()?;
         }
         Ok(fault.is_none())
     }
@@ -97,6 +98,13 @@ impl Run {
                 return Err(format!("invariant 9: answered {entry:?}, but found {ticket:?}"));
             }
         }
+        for wrote in self.wrote.iter().rev().take(4) {
+            let record = written::record(&self.ledger, wrote.sequence);
+            let record = record.map_err(|error| error.to_string())?;
+            if record.event.thread().as_ref() != Some(&wrote.thread) {
+                return Err(format!("invariant 9: answered {wrote:?}, but found {record:?}"));
+            }
+        }
         self.check_projections(4)
     }
 
@@ -119,7 +127,7 @@ impl Run {
         Ok(())
     }
 
-    /// Some of the acquires that were answered before, sent again by clients that lost touch.
+    /// Some of what was answered before, sent again by clients that lost touch.
     fn retries(&mut self) -> Vec<(Caller, Command)> {
         let mut commands = Vec::new();
         for _ in 0..self.rng.below(4) {
@@ -129,6 +137,16 @@ impl Run {
             let Entry { token, input, .. } = self.rng.pick(&self.journal).clone();
             let ticket_id = TicketId(self.rng.uuid());
             commands.push((Caller::Token(token), Command::AcquireLock { ticket_id, input }));
+        }
+        for _ in 0..self.rng.below(3) {
+            if self.wrote.is_empty() {
+                break;
+            }
+            let Wrote { token, mut command, .. } = self.rng.pick(&self.wrote).clone();
+            if let Command::CreateReply { reply_id, .. } = &mut command {
+                *reply_id = ReplyId(self.rng.uuid());
+            }
+            commands.push((Caller::Token(token), command));
         }
         commands
     }

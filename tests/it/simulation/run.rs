@@ -8,8 +8,9 @@ use std::fmt;
 
 use pearing::domain::command::{Caller, Command};
 use pearing::domain::event::{Event, LedgerOpened};
-use pearing::domain::id::{LedgerId, TicketId, TokenId};
+use pearing::domain::id::{LedgerId, Sequence, TicketId, TokenId};
 use pearing::domain::name::Actor;
+use pearing::domain::thread::ThreadKey;
 use pearing::domain::ticket::TicketInput;
 use pearing::domain::time::Time;
 use pearing::domain::{Answer, Limits, State};
@@ -21,6 +22,7 @@ use pearing::service::recover::Gap;
 use super::coverage::Coverage;
 use super::judge::{Given, Judge};
 use super::naive;
+use super::notes;
 use super::rng::Rng;
 use super::world::World;
 
@@ -32,7 +34,7 @@ const START: Time = Time::from_millis(1_767_225_600_000);
 /// A simulation.
 pub(crate) struct Run {
     pub(super) rng: Rng,
-    world: World,
+    pub(super) world: World,
     limits: Limits,
     pub(super) now: Time,
     pub(super) ledger: MemoryLedger,
@@ -40,6 +42,10 @@ pub(crate) struct Run {
     pub(super) live: State,
     pub(super) judge: Judge,
     pub(super) journal: Vec<Entry>,
+    /// The writes under request UUIDs that clients were told of, and where they lie.
+    pub(super) wrote: Vec<Wrote>,
+    /// Up to where the threads have been compared.
+    checked: u64,
     told: VecDeque<Told>,
 }
 
@@ -50,6 +56,15 @@ pub(super) struct Entry {
     pub(super) input: TicketInput,
     pub(super) ticket_id: TicketId,
     pub(super) fence: Option<u64>,
+}
+
+/// A write to a thread that a client was told of.
+#[derive(Debug, Clone)]
+pub(super) struct Wrote {
+    pub(super) token: TokenId,
+    pub(super) command: Command,
+    pub(super) thread: ThreadKey,
+    pub(super) sequence: Sequence,
 }
 
 /// A step as it is told when something is wrong.
@@ -82,7 +97,14 @@ impl Run {
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let limits = match rng.below(3) {
-            0 => Limits { live_tickets_per_identity: 4, places_per_lock: 2 },
+            0 => Limits {
+                live_tickets_per_identity: 4,
+                live_tickets_per_scope: 6,
+                places_per_lock: 2,
+                replies_per_thread: 5,
+                agents_per_person: 1,
+                tokens_per_agent: 2,
+            },
             _ => Limits::default(),
         };
         Self {
@@ -94,9 +116,15 @@ impl Run {
             live: State::default(),
             judge: Judge::new(naive::Limits {
                 live_tickets_per_identity: limits.live_tickets_per_identity,
+                live_tickets_per_scope: limits.live_tickets_per_scope,
                 places_per_lock: limits.places_per_lock,
+                replies_per_thread: limits.replies_per_thread,
+                agents_per_person: limits.agents_per_person,
+                tokens_per_agent: limits.tokens_per_agent,
             }),
             journal: Vec::new(),
+            wrote: Vec::new(),
+            checked: 0,
             told: VecDeque::new(),
         }
     }
@@ -136,7 +164,7 @@ impl Run {
         self.take()?;
         self.judge.opened()?;
         let commands = self.world.founding(&mut self.rng);
-        self.serve(commands.into_iter().map(|command| (Caller::Ledger, command)).collect())
+        self.serve(commands)
     }
 
     fn step(&mut self) -> Result<(), String> {
@@ -194,6 +222,7 @@ impl Run {
         }
         if is_answered {
             self.judge.end(&self.live)?;
+            self.check_notes()?;
             self.judge.coverage.parted_settlings += u64::from(!is_all);
             return Ok(is_all);
         }
@@ -248,6 +277,16 @@ impl Run {
     ) -> Result<(), String> {
         for ((caller, command), given) in commands.iter().zip(given) {
             let view = self.judge.decided(self.now, *caller, command, given)?;
+            if let (
+                true,
+                Caller::Token(token),
+                Ok(Answer::Thread { thread, written: Some(sequence), .. }),
+            ) = (is_answered, caller, given)
+            {
+                let (thread, sequence) = (thread.clone(), *sequence);
+                let (token, command) = (*token, command.clone());
+                self.wrote.push(Wrote { token, command, thread, sequence });
+            }
             if let (true, Caller::Token(token), Command::AcquireLock { input, .. }) =
                 (is_answered, caller, command)
                 && let (Ok(Answer::Ticket { ticket_id, .. }), Some(view)) = (given, view)
@@ -256,6 +295,16 @@ impl Run {
                 self.journal.push(Entry { token, input, ticket_id, fence: view.fence });
             }
         }
+        Ok(())
+    }
+
+    /// Compares threads, activities and access with the model.
+    pub(super) fn check_notes(&mut self) -> Result<(), String> {
+        let (users, scopes) = (&self.world.users, &self.world.scopes);
+        let (naive, state) = (&self.judge.naive, self.judge.state());
+        let (ledger, checked) = (&self.ledger, self.checked);
+        notes::check(naive, state, ledger, users, scopes, checked, &mut self.rng)?;
+        self.checked = naive.sequence();
         Ok(())
     }
 

@@ -10,7 +10,10 @@ use pearing::domain::refusal::Refusal;
 use pearing::domain::text::ShortText;
 use pearing::domain::ticket::{End, Phase, Ticket};
 
-use super::naive::{self, AccessEvent, Ending, Kind, LockEvent, Refused, Stands, View};
+use super::naive::{
+    self, AccessEvent, ActivityEvent, Ending, Kind, LockEvent, Refused, Stands, View,
+};
+use super::notes;
 
 /// An event as the model would tell it; `None` for the one that opens a ledger.
 pub(crate) fn event(event: &Event) -> Option<naive::Event> {
@@ -24,7 +27,8 @@ pub(crate) fn event(event: &Event) -> Option<naive::Event> {
             return Some(naive::Event::Recovered { grace_seconds: e.grace_seconds });
         }
         Event::UserCreated(e) => {
-            AccessEvent::UserCreated { user: e.user.clone(), is_admin: e.admin }
+            let (user, is_admin, person) = (e.user.clone(), e.admin, e.person.clone());
+            AccessEvent::UserCreated { user, is_admin, person }
         }
         Event::UserDisabled(e) => AccessEvent::UserDisabled { user: e.user.clone() },
         Event::UserEnabled(e) => AccessEvent::UserEnabled { user: e.user.clone() },
@@ -53,6 +57,24 @@ pub(crate) fn event(event: &Event) -> Option<naive::Event> {
         },
         Event::AccessRevoked(e) => {
             AccessEvent::AccessRevoked { scope: e.scope.clone(), user: e.user.clone() }
+        }
+        Event::ActivityUpdated(e) => {
+            let (user, text) = (e.user.clone(), e.activity.as_str().to_owned());
+            let request_uuid = e.request_uuid;
+            return Some(naive::Event::Activity(ActivityEvent::Updated {
+                user,
+                text,
+                request_uuid,
+            }));
+        }
+        Event::ActivityCleared(e) => {
+            return Some(naive::Event::Activity(ActivityEvent::Cleared { user: e.user.clone() }));
+        }
+        Event::ThreadCreated(_)
+        | Event::ThreadReplied(_)
+        | Event::ThreadClosed(_)
+        | Event::ThreadReopened(_) => {
+            return Some(naive::Event::Thread(Box::new(notes::thread_event(event))));
         }
         Event::LockAcquired(_)
         | Event::LockQueued(_)
@@ -129,7 +151,13 @@ fn lock_event(event: &Event) -> LockEvent {
         | Event::TeamMemberRemoved(_)
         | Event::RepoCreated(_)
         | Event::AccessGranted(_)
-        | Event::AccessRevoked(_) => unreachable!("no lock event: {event:?}"),
+        | Event::AccessRevoked(_)
+        | Event::ActivityUpdated(_)
+        | Event::ActivityCleared(_)
+        | Event::ThreadCreated(_)
+        | Event::ThreadReplied(_)
+        | Event::ThreadClosed(_)
+        | Event::ThreadReopened(_) => unreachable!("no lock event: {event:?}"),
     }
 }
 

@@ -16,9 +16,15 @@ use pearing::domain::ticket::TicketInput;
 use pearing::domain::time::{LeaseSeconds, Time, WaitSeconds};
 
 use super::naive::{Naive, Ticket};
+use super::notes_world::Notes;
 use super::rng::Rng;
 
-const USERS: [&str; 8] = ["root", "ada", "bo", "cy", "di", "ed", "flo", "gus"];
+const PEOPLE: [&str; 8] = ["root", "ada", "bo", "cy", "di", "ed", "flo", "gus"];
+/// Agents, each with the index of its person. The last one's name may be taken by another.
+const AGENTS: [(&str, usize); 5] =
+    [("bo.a", 2), ("bo.b", 2), ("cy.a", 3), ("di.a", 4), ("gus.a", LATE)];
+/// The one of the people who may come later, by a command of an administrator.
+const LATE: usize = PEOPLE.len() - 1;
 const SCOPES: [&str; 4] = ["users/bo", "teams/core", "teams/core/site", "users/cy/notes"];
 const LOCKS: [&str; 3] = ["build", "deploy", "thread-work.42"];
 /// How many acquires are remembered for retries.
@@ -27,34 +33,38 @@ const ASKED_MAX: usize = 40;
 /// Who and what there is to draw from.
 #[derive(Debug, Clone)]
 pub(crate) struct World {
-    users: Vec<UserName>,
-    scopes: Vec<Scope>,
+    /// The people, and then the agents.
+    pub(super) users: Vec<UserName>,
+    pub(super) scopes: Vec<Scope>,
     lock_names: Vec<LockName>,
     team: TeamName,
     /// Every token that was ever issued, or was meant to be.
     tokens: Vec<(TokenId, UserName)>,
     /// The last acquires, whatever came of them.
     asked: Vec<(TokenId, TicketInput)>,
+    pub(super) notes: Notes,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
         Self {
-            users: USERS.map(name).into(),
+            users: PEOPLE.into_iter().chain(AGENTS.map(|(agent, _)| agent)).map(name).collect(),
             scopes: SCOPES.map(name).into(),
             lock_names: LOCKS.map(name).into(),
             team: name("core"),
             tokens: Vec::new(),
             asked: Vec::new(),
+            notes: Notes::default(),
         }
     }
 
     /// What the ledger is set up with, in an order in which each finds what it needs.
-    pub(crate) fn founding(&mut self, rng: &mut Rng) -> Vec<Command> {
+    pub(crate) fn founding(&mut self, rng: &mut Rng) -> Vec<(Caller, Command)> {
         let mut commands = Vec::new();
-        for (index, user) in self.users.clone().into_iter().enumerate() {
-            // The last one may come later, by a command of an administrator.
-            if index == USERS.len() - 1 && rng.percent(50) {
+        self.notes.is_talkative = rng.percent(10);
+        let is_late_there = rng.percent(50);
+        for (index, user) in self.users.clone().into_iter().take(PEOPLE.len()).enumerate() {
+            if index == LATE && !is_late_there {
                 continue;
             }
             commands.push(Command::CreateUser { user: user.clone(), admin: index < 2 });
@@ -73,11 +83,27 @@ impl World {
         for _ in 0..30 {
             commands.push(self.grant(rng));
         }
-        let is_early = |user: &UserName| *user != self.users[USERS.len() - 1];
         commands.retain(|command| match command {
-            Command::GrantAccess { user, .. } => is_early(user),
+            Command::GrantAccess { user, .. } => self.users[..LATE].contains(user),
             _ => true,
         });
+        let by_ledger = commands.into_iter().map(|command| (Caller::Ledger, command));
+        by_ledger.chain(self.founding_agents(rng, is_late_there)).collect()
+    }
+
+    fn founding_agents(&mut self, rng: &mut Rng, is_late_there: bool) -> Vec<(Caller, Command)> {
+        let mut commands = Vec::new();
+        for (agent, person) in AGENTS {
+            let (agent, person): (UserName, _) = (name(agent), self.users[person].clone());
+            if person == self.users[LATE] && !is_late_there {
+                commands.push((Caller::Ledger, Command::CreateUser { user: agent, admin: false }));
+                continue;
+            }
+            let token = self.tokens.iter().find(|(_, user)| *user == person).map(|(id, _)| *id);
+            if let Some(token) = token.filter(|_| rng.percent(80)) {
+                commands.push((Caller::Token(token), self.create_agent(rng, agent)));
+            }
+        }
         commands
     }
 
@@ -102,18 +128,23 @@ impl World {
     /// A command, and who gives it.
     pub(crate) fn command(&mut self, rng: &mut Rng, naive: &Naive) -> (Caller, Command) {
         let token = self.token(rng, naive);
+        if self.notes.is_talkative && rng.percent(60) {
+            return self.write(rng, naive, token);
+        }
         match rng.below(100) {
-            0..57 => self.acquire(rng, token),
-            57..72 => {
+            0..49 => self.acquire(rng, token),
+            49..62 => {
                 let (token, lock, ticket_id) = self.ticket(rng, naive, token);
                 let lease = rng.percent(60).then(|| lease(rng));
                 (Caller::Token(token), Command::HeartbeatTicket { lock, ticket_id, lease })
             }
-            72..89 => {
+            62..77 => {
                 let (token, lock, ticket_id) = self.ticket(rng, naive, token);
                 (Caller::Token(token), Command::ReleaseTicket { lock, ticket_id })
             }
-            89..92 => (Caller::Token(token), self.break_lock(rng, naive)),
+            77..80 => (Caller::Token(token), self.break_lock(rng, naive)),
+            80..90 => self.write(rng, naive, token),
+            90..92 => self.agent(rng, naive, token),
             // Administrators act more often than others try to, so that the locks stay busy.
             _ => {
                 let admin = self.token_of(rng, naive, 0..2);
@@ -172,8 +203,7 @@ impl World {
             return (stranger, self.lock(rng), TicketId(rng.uuid()));
         }
         let ticket = rng.pick(&tickets);
-        let owner = self.users.iter().position(|user| *user == ticket.owner);
-        let owner = owner.expect("a ticket's owner is one of the users");
+        let owner = self.index_of(&ticket.owner);
         let is_own = rng.percent(90);
         let token = if is_own { self.token_of(rng, naive, owner..owner + 1) } else { stranger };
         let lock = if rng.percent(4) { self.lock(rng) } else { ticket.input.lock() };
@@ -204,7 +234,7 @@ impl World {
             70..84 => Command::EnableUser { user },
             84..93 => self.issue_token(rng, user),
             93..95 => {
-                let token_id = self.token_of(rng, naive, first..USERS.len());
+                let token_id = self.token_of(rng, naive, first..self.users.len());
                 Command::RevokeToken { token_id }
             }
             95..97 => Command::CreateTeam { team },
@@ -221,7 +251,10 @@ impl World {
             return self.grant(rng);
         }
         let ticket = rng.pick(&waiting);
-        let (user, own) = (ticket.owner.clone(), ticket.input.scope.clone());
+        let owner = self.index_of(&ticket.owner);
+        // An agent has nothing of its own that could be taken away.
+        let of = AGENTS.get(owner.wrapping_sub(PEOPLE.len())).map_or(owner, |(_, person)| *person);
+        let (user, own) = (self.users[of].clone(), ticket.input.scope.clone());
         let scope = match own.kind() {
             ScopeKind::Repo(parent) if rng.percent(50) => parent,
             ScopeKind::Repo(_) | ScopeKind::User(_) | ScopeKind::Team(_) => own,
@@ -241,24 +274,48 @@ impl World {
 
     /// Issues a token, seldom one that exists already.
     fn issue_token(&mut self, rng: &mut Rng, user: UserName) -> Command {
+        let (token_id, expires_in_days) = self.new_token(rng, &user);
+        let sha256 = TokenHash([7; 32]);
+        Command::IssueToken { token_id, user, sha256, label: Some(short("x")), expires_in_days }
+    }
+
+    fn new_token(&mut self, rng: &mut Rng, user: &UserName) -> (TokenId, Option<u32>) {
         let is_new = self.tokens.is_empty() || rng.percent(97);
         let token_id = if is_new { TokenId(rng.uuid()) } else { rng.pick(&self.tokens).0 };
         if is_new {
             self.tokens.push((token_id, user.clone()));
         }
         let days = if rng.percent(80) { 1 } else { *rng.pick(&[0, 36_500, 36_501, u32::MAX]) };
-        let expires_in_days = rng.percent(15).then_some(days);
-        let sha256 = TokenHash([7; 32]);
-        Command::IssueToken { token_id, user, sha256, label: Some(short("x")), expires_in_days }
+        (token_id, rng.percent(15).then_some(days))
+    }
+
+    fn create_agent(&mut self, rng: &mut Rng, agent: UserName) -> Command {
+        let (token_id, expires_in_days) = self.new_token(rng, &agent);
+        let (sha256, label) = (TokenHash([9; 32]), None);
+        Command::CreateAgent { agent, token_id, sha256, label, expires_in_days }
+    }
+
+    /// Makes an agent or a token for one, or ends its tokens: mostly its person does.
+    fn agent(&mut self, rng: &mut Rng, naive: &Naive, stranger: TokenId) -> (Caller, Command) {
+        let (agent, person) = *rng.pick(&AGENTS);
+        let is_own = rng.percent(80);
+        let token = if is_own { self.token_of(rng, naive, person..person + 1) } else { stranger };
+        let is_made = rng.percent(85);
+        let agent = name(agent);
+        let command = match is_made {
+            true => self.create_agent(rng, agent),
+            false => Command::RevokeAgentTokens { agent },
+        };
+        (Caller::Token(token), command)
     }
 
     /// A token of any user, each user as likely as the other.
     fn token(&self, rng: &mut Rng, naive: &Naive) -> TokenId {
-        self.token_of(rng, naive, 0..USERS.len())
+        self.token_of(rng, naive, 0..self.users.len())
     }
 
     /// A token of one of these users; seldom one that was never issued.
-    fn token_of(&self, rng: &mut Rng, naive: &Naive, users: Range<usize>) -> TokenId {
+    pub(super) fn token_of(&self, rng: &mut Rng, naive: &Naive, users: Range<usize>) -> TokenId {
         let user = rng.pick(&self.users[users]);
         let is_issued = |id: TokenId| naive.token_user(id).is_some();
         let tokens = self.tokens.iter().filter(|(id, other)| other == user && is_issued(*id));
@@ -267,17 +324,22 @@ impl World {
         if is_unknown { TokenId(rng.uuid()) } else { *rng.pick(&tokens) }
     }
 
+    pub(super) fn index_of(&self, user: &UserName) -> usize {
+        let index = self.users.iter().position(|other| other == user);
+        index.expect("everyone is one of the users")
+    }
+
     fn lock(&self, rng: &mut Rng) -> LockKey {
         LockKey { scope: rng.pick(&self.scopes).clone(), lock_name: self.lock_name(rng) }
     }
 
-    fn lock_name(&self, rng: &mut Rng) -> LockName {
+    pub(super) fn lock_name(&self, rng: &mut Rng) -> LockName {
         let index = if rng.percent(75) { 0 } else { rng.index(LOCKS.len()) };
         self.lock_names[index].clone()
     }
 
     /// A scope with locks, or the one above, or one that there isn't.
-    fn any_scope(&self, rng: &mut Rng) -> Scope {
+    pub(super) fn any_scope(&self, rng: &mut Rng) -> Scope {
         match rng.below(12) {
             0 => name("users/cy"),
             1 => name("teams/core/nothing"),
@@ -318,6 +380,6 @@ fn name<T: std::str::FromStr>(text: &str) -> T {
     text.parse().ok().expect("a name that keeps the rules")
 }
 
-fn short(text: &str) -> ShortText {
+pub(super) fn short(text: &str) -> ShortText {
     ShortText::try_from(text.to_owned()).expect("a short text")
 }

@@ -28,6 +28,8 @@ pub(super) struct Access {
 struct User {
     name: UserName,
     is_admin: bool,
+    /// Of an agent: whose it is.
+    person: Option<UserName>,
     is_disabled: bool,
 }
 
@@ -42,7 +44,7 @@ struct Token {
 /// A change of who may do what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AccessEvent {
-    UserCreated { user: UserName, is_admin: bool },
+    UserCreated { user: UserName, is_admin: bool, person: Option<UserName> },
     UserDisabled { user: UserName },
     UserEnabled { user: UserName },
     TokenIssued { token_id: TokenId, user: UserName, expires_at: Option<Time> },
@@ -78,13 +80,58 @@ impl Access {
         self.users.iter().find(|other| other.name == *user)
     }
 
+    /// Whether there is such a user.
+    pub(super) fn is_user(&self, user: &UserName) -> bool {
+        self.user(user).is_some()
+    }
+
+    /// The tokens of a user that nobody revoked, run out or not.
+    pub(super) fn unrevoked_tokens(&self, user: &UserName) -> impl Iterator<Item = TokenId> {
+        let tokens = self.tokens.iter().filter(move |t| t.user == *user && !t.is_revoked);
+        tokens.map(|token| token.id)
+    }
+
+    /// How many tokens of a user work at `now`.
+    pub(super) fn live_tokens(&self, user: &UserName, now: Time) -> usize {
+        let working = self.tokens.iter().filter(|token| self.authenticate(token.id, now).is_ok());
+        working.filter(|token| token.user == *user).count()
+    }
+
+    /// How many agents a person has.
+    pub(super) fn agents(&self, person: &UserName) -> usize {
+        self.users.iter().filter(|user| user.person.as_ref() == Some(person)).count()
+    }
+
+    /// Teams and repositories.
+    pub(super) fn common_scopes(&self) -> impl Iterator<Item = Scope> {
+        self.teams.iter().map(Scope::team).chain(self.repos.iter().cloned())
+    }
+
+    /// Whether a user was given a role right there, by a team or a grant.
+    pub(super) fn has_been_given(&self, user: &UserName, scope: &Scope) -> bool {
+        self.members.iter().any(|(team, other, _)| Scope::team(team) == *scope && other == user)
+            || self.grants.iter().any(|(other, to, _)| other == scope && to == user)
+    }
+
+    /// Whether a user was disabled itself.
     fn is_disabled(&self, user: &UserName) -> bool {
         self.user(user).is_some_and(|user| user.is_disabled)
     }
 
+    /// Whether a user is disabled itself, or with the person whose agent it is.
+    pub(super) fn is_out_of_service(&self, user: &UserName) -> bool {
+        let of_person = self.person(user).is_some_and(|person| self.is_disabled(&person));
+        self.is_disabled(user) || of_person
+    }
+
+    /// Whose agent a user is, if it is one.
+    pub(super) fn person(&self, user: &UserName) -> Option<UserName> {
+        self.user(user)?.person.clone()
+    }
+
     /// A disabled user may do nothing that asks this.
     pub(super) fn require_in_service(&self, user: &UserName) -> Result<(), Refused> {
-        if self.is_disabled(user) { Err(Refused::Forbidden) } else { Ok(()) }
+        if self.is_out_of_service(user) { Err(Refused::Forbidden) } else { Ok(()) }
     }
 
     /// The highest role of a user in a scope, from wherever it comes.
@@ -113,6 +160,11 @@ impl Access {
         }
         if self.user(user).is_some_and(|user| user.is_admin) {
             roles.push(Role::Admin);
+        }
+        if let Some(person) = self.person(user) {
+            let of_person = self.role(&person, scope);
+            let no_admin = |role| if role == Role::Admin { Role::Write } else { role };
+            roles.extend(of_person.map(no_admin));
         }
         if exists { roles.into_iter().max() } else { None }
     }
@@ -154,6 +206,12 @@ impl Access {
         if self.user(user).is_some() { Ok(()) } else { Err(Refused::NotFound) }
     }
 
+    /// Roles are given to people only.
+    fn require_no_agent(&self, user: &UserName) -> Result<(), Refused> {
+        self.require_user(user)?;
+        if self.person(user).is_none() { Ok(()) } else { Err(Refused::InvalidArgument) }
+    }
+
     /// What a command changes; `None` if it asks for what is so already.
     fn change(
         &self,
@@ -180,6 +238,14 @@ impl Access {
             | Command::HeartbeatTicket { .. }
             | Command::ReleaseTicket { .. }
             | Command::BreakLock { .. } => unreachable!("the ledger itself takes no locks"),
+            Command::CreateAgent { .. }
+            | Command::RevokeAgentTokens { .. }
+            | Command::UpdateActivity { .. }
+            | Command::ClearActivity
+            | Command::CreateThread { .. }
+            | Command::CreateReply { .. }
+            | Command::CloseThread { .. }
+            | Command::ReopenThread { .. } => unreachable!("the ledger itself writes nothing"),
         }
     }
 
@@ -193,7 +259,16 @@ impl Access {
                 if self.user(user).is_some() {
                     return Err(Refused::AlreadyExists);
                 }
-                Ok(Some(AccessEvent::UserCreated { user: user.clone(), is_admin: *admin }))
+                // Such names are kept for the agents of whoever has the first part.
+                let is_below = |other: &User| {
+                    let rest = user.as_str().strip_prefix(other.name.as_str());
+                    rest.is_some_and(|rest| rest.starts_with('.'))
+                };
+                if self.users.iter().any(is_below) {
+                    return Err(Refused::InvalidArgument);
+                }
+                let (user, is_admin, person) = (user.clone(), *admin, None);
+                Ok(Some(AccessEvent::UserCreated { user, is_admin, person }))
             }
             Command::DisableUser { user } => {
                 self.require_user(user)?;
@@ -212,16 +287,7 @@ impl Access {
             }
             Command::IssueToken { token_id, user, expires_in_days, .. } => {
                 self.require_user(user)?;
-                if self.token_user(*token_id).is_some() {
-                    return Err(Refused::AlreadyExists);
-                }
-                if expires_in_days.is_some_and(|days| days == 0 || days > TOKEN_DAYS_MAX) {
-                    return Err(Refused::InvalidArgument);
-                }
-                let expires_at =
-                    expires_in_days.map(|days| now.plus_seconds(days * SECONDS_PER_DAY));
-                let (token_id, user) = (*token_id, user.clone());
-                Ok(Some(AccessEvent::TokenIssued { token_id, user, expires_at }))
+                self.token(*token_id, user, *expires_in_days, now).map(Some)
             }
             Command::RevokeToken { token_id } => {
                 let Some(token) = self.tokens.iter().find(|token| token.id == *token_id) else {
@@ -241,6 +307,24 @@ impl Access {
         }
     }
 
+    /// A new token.
+    pub(super) fn token(
+        &self,
+        token_id: TokenId,
+        user: &UserName,
+        days: Option<u32>,
+        now: Time,
+    ) -> Result<AccessEvent, Refused> {
+        if self.token_user(token_id).is_some() {
+            return Err(Refused::AlreadyExists);
+        }
+        if days.is_some_and(|days| days == 0 || days > TOKEN_DAYS_MAX) {
+            return Err(Refused::InvalidArgument);
+        }
+        let expires_at = days.map(|days| now.plus_seconds(days * SECONDS_PER_DAY));
+        Ok(AccessEvent::TokenIssued { token_id, user: user.clone(), expires_at })
+    }
+
     fn change_of_a_scope(
         &self,
         caller: Option<&UserName>,
@@ -249,7 +333,7 @@ impl Access {
         match command {
             Command::SetTeamMember { team, user, role } => {
                 self.require_scope_admin(caller, &Scope::team(team))?;
-                self.require_user(user)?;
+                self.require_no_agent(user)?;
                 let (team, user, role) = (team.clone(), user.clone(), *role);
                 let is_so = self.members.contains(&(team.clone(), user.clone(), role));
                 Ok((!is_so).then_some(AccessEvent::TeamMemberAdded { team, user, role }))
@@ -274,7 +358,7 @@ impl Access {
             }
             Command::GrantAccess { scope, user, role } => {
                 self.require_scope_admin(caller, scope)?;
-                self.require_user(user)?;
+                self.require_no_agent(user)?;
                 let (scope, user, role) = (scope.clone(), user.clone(), *role);
                 let is_so = self.grants.contains(&(scope.clone(), user.clone(), role));
                 Ok((!is_so).then_some(AccessEvent::AccessGranted { scope, user, role }))
@@ -291,10 +375,10 @@ impl Access {
         }
     }
 
-    fn carry_out(&mut self, event: &AccessEvent) {
+    pub(super) fn carry_out(&mut self, event: &AccessEvent) {
         match event.clone() {
-            AccessEvent::UserCreated { user, is_admin } => {
-                self.users.push(User { name: user, is_admin, is_disabled: false });
+            AccessEvent::UserCreated { user: name, is_admin, person } => {
+                self.users.push(User { name, is_admin, person, is_disabled: false });
             }
             AccessEvent::UserDisabled { user } => self.set_disabled(&user, true),
             AccessEvent::UserEnabled { user } => self.set_disabled(&user, false),
@@ -345,12 +429,16 @@ impl Naive {
         self.next_sequence();
         self.access.carry_out(&event);
         let mut events = vec![Event::Access(event)];
-        for index in 0..self.tickets.len() {
+        // Those of the person itself come first, and then those of its agents, by their names.
+        let waiting = (0..self.tickets.len()).filter(|index| self.tickets[*index].is_waiting());
+        let mut waiting: Vec<usize> = waiting.collect();
+        waiting.sort_by_key(|index| {
+            let owner = &self.tickets[*index].owner;
+            (self.access.person(owner).is_some(), owner.clone())
+        });
+        for index in waiting {
             let ticket = &self.tickets[index];
-            if !ticket.is_waiting() {
-                continue;
-            }
-            let reason = if self.access.is_disabled(&ticket.owner) {
+            let reason = if self.access.is_out_of_service(&ticket.owner) {
                 "user-disabled"
             } else if self.access.role(&ticket.owner, &ticket.input.scope) < Some(Role::Write) {
                 "access-revoked"

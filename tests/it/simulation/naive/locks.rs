@@ -3,7 +3,7 @@
 use pearing::domain::access::Role;
 use pearing::domain::id::TicketId;
 use pearing::domain::name::UserName;
-use pearing::domain::scope::LockKey;
+use pearing::domain::scope::{LockKey, Scope};
 use pearing::domain::ticket::TicketInput;
 use pearing::domain::time::{LeaseSeconds, Time};
 
@@ -61,7 +61,7 @@ impl Naive {
         input: &TicketInput,
         fence: Option<u64>,
     ) -> Result<LockEvent, Refused> {
-        self.require_room_for_a_ticket(user)?;
+        self.require_room_for_a_ticket(user, &input.scope)?;
         let sequence = self.next_sequence();
         let fence = Some(fence.unwrap_or(sequence));
         let until = self.now.plus_seconds(input.lease_seconds.get());
@@ -87,7 +87,7 @@ impl Naive {
         input: &TicketInput,
         holder: (UserName, u64),
     ) -> Result<LockEvent, Refused> {
-        self.require_room_for_a_ticket(user)?;
+        self.require_room_for_a_ticket(user, &input.scope)?;
         let lock = input.lock();
         let shared = self.waiting(&lock).find(|ticket| ticket.owner == *user);
         let shared = match shared.map(|ticket| &ticket.standing) {
@@ -151,9 +151,13 @@ impl Naive {
         LockEvent { input: Some(input.clone()), holder: Some(holder), ..event }
     }
 
-    fn require_room_for_a_ticket(&self, user: &UserName) -> Result<(), Refused> {
-        let live = self.tickets.iter().filter(|t| t.is_live() && t.owner == *user).count();
-        if live >= self.limits.live_tickets_per_identity as usize {
+    fn require_room_for_a_ticket(&self, user: &UserName, scope: &Scope) -> Result<(), Refused> {
+        let live = || self.tickets.iter().filter(|ticket| ticket.is_live());
+        let own = live().filter(|ticket| ticket.owner == *user).count();
+        let there = live().filter(|ticket| ticket.input.scope == *scope).count();
+        if own >= self.limits.live_tickets_per_identity as usize
+            || there >= self.limits.live_tickets_per_scope as usize
+        {
             return Err(Refused::LimitReached);
         }
         Ok(())

@@ -7,18 +7,25 @@
 //! Deliberately absent: storage, projections, hashes, anything fast.
 
 mod access;
+mod agents;
 mod locks;
+mod threads;
 mod timers;
+mod writes;
 
 use pearing::domain::command::{Caller, Command};
 use pearing::domain::id::{TicketId, TokenId};
 use pearing::domain::name::UserName;
 use pearing::domain::scope::LockKey;
+use pearing::domain::thread::ThreadKey;
 use pearing::domain::ticket::TicketInput;
 use pearing::domain::time::Time;
 
 use access::Access;
 pub(crate) use access::AccessEvent;
+pub(crate) use threads::{ReplyView, ThreadEvent, ThreadView, Write};
+use writes::Remembered;
+pub(crate) use writes::{Activity, ActivityEvent};
 
 /// The model.
 #[derive(Debug, Clone)]
@@ -31,6 +38,12 @@ pub(crate) struct Naive {
     access: Access,
     /// Every ticket ever made, in the order of the events that made them.
     tickets: Vec<Ticket>,
+    /// Every write to a thread that was ever made, oldest first.
+    thread_events: Vec<(u64, Time, ThreadEvent)>,
+    /// What users say that they are doing.
+    activities: Vec<Activity>,
+    /// Every write under a request UUID, beside the acquires.
+    remembered: Vec<Remembered>,
 }
 
 /// How much there may be at once.
@@ -38,8 +51,16 @@ pub(crate) struct Naive {
 pub(crate) struct Limits {
     /// Held and waiting tickets of one identity, over all locks.
     pub(crate) live_tickets_per_identity: u32,
+    /// Held and waiting tickets in one scope.
+    pub(crate) live_tickets_per_scope: u32,
     /// Waiting identities of one lock.
     pub(crate) places_per_lock: u32,
+    /// Replies of one thread.
+    pub(crate) replies_per_thread: u32,
+    /// Agents of one person.
+    pub(crate) agents_per_person: u32,
+    /// Tokens of one agent that work.
+    pub(crate) tokens_per_agent: u32,
 }
 
 /// A ticket.
@@ -91,6 +112,8 @@ pub(crate) enum Event {
     Recovered { grace_seconds: u32 },
     Access(AccessEvent),
     Lock(Box<LockEvent>),
+    Activity(ActivityEvent),
+    Thread(Box<ThreadEvent>),
 }
 
 /// A step of a ticket's life; what doesn't apply to its kind is `None`.
@@ -132,7 +155,7 @@ pub(crate) enum Kind {
 }
 
 /// What a command is answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The ticket as it is now; `is_replay` if an acquire made it earlier.
     Ticket {
@@ -141,6 +164,17 @@ pub(crate) enum Answer {
     },
     /// The lock as it is now.
     Lock,
+    /// The thread as it is now, and the sequence of what was written to it, if anything was.
+    Thread {
+        thread: ThreadKey,
+        written: Option<u64>,
+        is_replay: bool,
+    },
+    /// What the user is doing now.
+    Activity {
+        user: UserName,
+        is_replay: bool,
+    },
     Done,
 }
 
@@ -191,6 +225,9 @@ impl Naive {
             limits,
             access: Access::default(),
             tickets: Vec::new(),
+            thread_events: Vec::new(),
+            activities: Vec::new(),
+            remembered: Vec::new(),
         }
     }
 
@@ -204,6 +241,9 @@ impl Naive {
         let Some(user) = user else {
             return self.administer(None, command);
         };
+        if let Some(remembered) = self.remembered(&user, command) {
+            return self.again(&user, &remembered, command);
+        }
         match command {
             Command::AcquireLock { ticket_id, input } => self.acquire(&user, *ticket_id, input),
             Command::HeartbeatTicket { lock, ticket_id, lease } => {
@@ -224,6 +264,16 @@ impl Naive {
             | Command::CreateRepo { .. }
             | Command::GrantAccess { .. }
             | Command::RevokeAccess { .. } => self.administer(Some(&user), command),
+            Command::CreateAgent { .. } | Command::RevokeAgentTokens { .. } => {
+                self.change_agent(&user, command)
+            }
+            Command::UpdateActivity { .. } | Command::ClearActivity => {
+                self.change_activity(&user, command)
+            }
+            Command::CreateThread { .. }
+            | Command::CreateReply { .. }
+            | Command::CloseThread { .. }
+            | Command::ReopenThread { .. } => self.write(&user, command),
         }
     }
 
@@ -263,6 +313,11 @@ impl Naive {
     /// When the next token runs out after `now`.
     pub(crate) fn next_token_end(&self, now: Time) -> Option<Time> {
         self.access.token_ends().filter(|end| *end > now).min()
+    }
+
+    /// The holder of a lock, if there is one.
+    pub(crate) fn holder_of(&self, lock: &LockKey) -> Option<UserName> {
+        self.holder(lock).map(|(owner, _)| owner)
     }
 
     /// The fence of a lock's hold, if there is one.
