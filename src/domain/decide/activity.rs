@@ -20,13 +20,13 @@ pub(super) fn update(
         activity: activity.clone(),
         request_uuid,
     });
+    let written = context.past.written.as_ref();
     #[cfg(feature = "planted-bugs")]
-    if crate::domain::planted::is_cleared_activity_set_again()
-        && context.state.activity(&user).is_none()
-    {
-        return Ok((vec![event], Answer::Activity { user, is_replay: false }));
-    }
-    match &context.past.written {
+    let written = written.filter(|written| {
+        let is_cleared = written.event == event && context.state.activity(&user).is_none();
+        !(is_cleared && crate::domain::planted::is_cleared_activity_set_again())
+    });
+    match written {
         None => Ok((vec![event], Answer::Activity { user, is_replay: false })),
         Some(written) if written.event == event => {
             Ok((Vec::new(), Answer::Activity { user, is_replay: true }))

@@ -66,7 +66,7 @@ impl World {
     fn fresh_write(&self, rng: &mut Rng, naive: &Naive, token: TokenId) -> (TokenId, Command) {
         let kind = rng.below(100);
         if kind >= 85 {
-            return (token, activity(rng, kind >= 95));
+            return self.activity(rng, naive, token);
         }
         let scope = self.thread_scope(rng);
         let (token, terms) = self.terms(rng, naive, &scope, token);
@@ -87,6 +87,22 @@ impl World {
             _ => Command::ReopenThread { thread, terms },
         };
         (token, command)
+    }
+
+    /// Says something; or clears, which mostly someone does who said something.
+    fn activity(&self, rng: &mut Rng, naive: &Naive, stranger: TokenId) -> (TokenId, Command) {
+        if rng.percent(65) {
+            let text = TEXTS[rng.index(2)].to_owned();
+            let activity = ActivityText::try_from(text).expect("a short text");
+            let request_uuid = rng.percent(70).then(|| RequestUuid(rng.uuid()));
+            return (stranger, Command::UpdateActivity { activity, request_uuid });
+        }
+        let said = naive.activities();
+        if said.is_empty() || rng.percent(20) {
+            return (stranger, Command::ClearActivity);
+        }
+        let speaker = self.index_of(&rng.pick(&said).user);
+        (self.token_of(rng, naive, speaker..speaker + 1), Command::ClearActivity)
     }
 
     /// Mostly a repository, since only those have threads.
@@ -178,17 +194,6 @@ impl World {
         let fence_token = FenceToken(Sequence(fence));
         let fence = Some(Fence { lock_name: lock.lock_name, fence_token });
         (token, WriteTerms { request_uuid, fence })
-    }
-}
-
-fn activity(rng: &mut Rng, is_clear: bool) -> Command {
-    if is_clear {
-        return Command::ClearActivity;
-    }
-    let text = TEXTS[rng.index(2)].to_owned();
-    Command::UpdateActivity {
-        activity: ActivityText::try_from(text).expect("a short text"),
-        request_uuid: rng.percent(70).then(|| RequestUuid(rng.uuid())),
     }
 }
 
