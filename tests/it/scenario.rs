@@ -1,4 +1,4 @@
-//! Text scenarios: each rule of the lock core as small stories, played through the real core.
+//! Text scenarios: each rule of the core as small stories, played through the real core.
 //!
 //! The stories lie in `tests/scenarios`, one file for one rule or a few; the grammar stands in
 //! [`parse`]. A story is played on the server's own batches and an in-memory ledger, with time as

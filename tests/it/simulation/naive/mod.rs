@@ -1,4 +1,4 @@
-//! A second model of the lock rules, written from the rules alone and as plainly as they are
+//! A second model of the rules, written from the rules alone and as plainly as they are
 //! worded. It shares ids, names, scopes, times, roles and commands with the core, nothing else.
 //!
 //! Every question is answered by a scan over plain lists: the queue, the holder, the depth, the
