@@ -139,7 +139,6 @@ fn yes(is: bool, word: &str) -> String {
 pub(super) fn whoami(who: &WhoAmI, server: &Server, source: &TokenSource) -> String {
     let mut fields = Fields::default()
         .add("user", &who.user)
-        .add_if("disabled", who.disabled.then_some("yes"))
         .add_if("server_admin", who.admin.then_some("yes"))
         .add("token_id", who.token_id)
         .add("token_from", source)

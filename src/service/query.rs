@@ -165,6 +165,7 @@ impl Service {
     /// [`ServiceError`]
     pub fn whoami(&self, caller: TokenId) -> Result<WhoAmI, ServiceError> {
         self.look(caller, |state, user| {
+            require_service(state, user)?;
             let access = state.access();
             let token = access.token(caller).ok_or(Refusal::Unauthenticated)?;
             let account = access.user(user).ok_or(Refusal::Unauthenticated)?;
@@ -172,7 +173,6 @@ impl Service {
                 user: user.clone(),
                 admin: account.admin,
                 person: account.person.clone(),
-                disabled: !access.is_in_service(user),
                 token_id: caller,
                 label: token.label.clone(),
                 expires_at: token.expires_at,

@@ -30,8 +30,6 @@ pub struct WhoAmI {
     /// Of an agent: whose it is.
     #[serde(default)]
     pub person: Option<UserName>,
-    /// Whether it is out of service, as an agent is with its person.
-    pub disabled: bool,
     /// The token's public part.
     pub token_id: TokenId,
     /// What the token is for.

@@ -175,7 +175,7 @@ async fn whoami_says_who_and_with_which_roles() {
     let held = claude.hold("x", 60).await;
     let reply = claude.get("/v1/whoami").await;
     let expected = json!({
-        "user": "claude", "person": null, "admin": false, "disabled": false, "label": null,
+        "user": "claude", "person": null, "admin": false, "label": null,
         "expires_at": null,
         "token_id": reply.body["token_id"],
         "roles": [
