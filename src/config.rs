@@ -1,4 +1,4 @@
-//! The command line of `pearing`. Each flag is an environment variable too.
+//! The command line of `pearing`. Each flag of the server is an environment variable too.
 
 use std::net::{Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;

@@ -4,10 +4,13 @@
 //! each time, so taking something away can't leave a copy behind.
 //! Deliberately absent: tokens. The ledger knows their SHA-256 only.
 
-use std::collections::BTreeMap;
+mod circle;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
+pub use circle::Circle;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Event, TokenIssued};
@@ -103,6 +106,7 @@ impl fmt::Debug for TokenHash {
 
 /// A user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct User {
     /// Whether it administers the server.
     pub admin: bool,
@@ -117,6 +121,7 @@ pub struct User {
 
 /// A token, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Token {
     /// The user that it stands for.
     pub user: UserName,
@@ -141,6 +146,7 @@ impl Token {
 
 /// A team.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Team {
     /// Its members and what each may do.
     pub members: BTreeMap<UserName, Role>,
@@ -148,9 +154,13 @@ pub struct Team {
 
 /// All identities, scopes and roles.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Access {
     users: BTreeMap<UserName, User>,
     tokens: BTreeMap<TokenId, Token>,
+    /// The tokens of each user: an index, which is never stored.
+    #[serde(skip)]
+    tokens_of: BTreeMap<UserName, BTreeSet<TokenId>>,
     teams: BTreeMap<TeamName, Team>,
     repos: BTreeMap<Scope, Time>,
     grants: BTreeMap<Scope, BTreeMap<UserName, Role>>,
@@ -175,6 +185,12 @@ impl Access {
     /// All tokens, by id.
     pub fn tokens(&self) -> impl Iterator<Item = (TokenId, &Token)> {
         self.tokens.iter().map(|(id, token)| (*id, token))
+    }
+
+    /// The tokens of a user, by id.
+    pub fn tokens_of(&self, user: &UserName) -> impl Iterator<Item = (TokenId, &Token)> {
+        let ids = self.tokens_of.get(user).into_iter().flatten();
+        ids.filter_map(|id| Some((*id, self.tokens.get(id)?)))
     }
 
     /// A team by name.
@@ -204,9 +220,11 @@ impl Access {
 
     /// The agents of a person, by name.
     pub fn agents_of(&self, person: &UserName) -> impl Iterator<Item = (&UserName, &User)> {
-        // Their names all begin with the person's, so they stand together.
-        let first = self.users.range(person.clone()..);
-        let near = first.take_while(move |(name, _)| name.as_str().starts_with(person.as_str()));
+        // Their names all begin with the person's and a dot, so they stand together.
+        let beginning = format!("{person}.");
+        let first = beginning.parse::<UserName>().ok();
+        let near = first.into_iter().flat_map(|first| self.users.range(first..));
+        let near = near.take_while(move |(name, _)| name.as_str().starts_with(&beginning));
         near.filter(move |(_, user)| user.person.as_ref() == Some(person))
     }
 
@@ -219,14 +237,12 @@ impl Access {
     /// Where a team and a grant give one in the same scope, the higher one counts. An agent has
     /// its person's, at most `write`.
     pub fn roles_given_to(&self, user: &UserName) -> impl Iterator<Item = (Scope, Role)> {
-        let mut roles = match self.person_of(user) {
-            Some(person) => self.own_roles_given_to(person),
-            None => self.own_roles_given_to(user),
+        let Some(person) = self.person_of(user) else {
+            return self.own_roles_given_to(user).into_iter();
         };
-        if self.person_of(user).is_some() {
-            roles.values_mut().for_each(|role| *role = (*role).min(Role::AGENT_MOST));
-            roles.insert(Scope::user(user), Role::Admin);
-        }
+        let mut roles = self.own_roles_given_to(person);
+        roles.values_mut().for_each(|role| *role = (*role).min(Role::AGENT_MOST));
+        roles.insert(Scope::user(user), Role::Admin);
         roles.into_iter()
     }
 
@@ -243,32 +259,6 @@ impl Access {
             *highest = role.max(*highest);
         }
         roles
-    }
-
-    /// Whether a team or repository was given to both, or one is the other's agent, or both are
-    /// agents of one person: to see what the other is doing. That an administrator of the server
-    /// may read it all doesn't count.
-    pub fn share_a_scope(&self, a: &UserName, b: &UserName) -> bool {
-        if self.person_of(a).unwrap_or(a) == self.person_of(b).unwrap_or(b) {
-            return true;
-        }
-        let has = |user: &UserName, scope: &Scope| {
-            let mut from = std::iter::once(user).chain(self.person_of(user));
-            from.any(|user| self.role_from(user, scope).is_some())
-        };
-        let is_shared = |scope: &Scope| has(a, scope) && has(b, scope);
-        // A role in a repository comes from its team, or from a grant in it or above it: so teams
-        // and the scopes of grants are all that can be shared.
-        let is_shared_repo = |(scope, _): (&Scope, _)| match scope.kind() {
-            ScopeKind::Team(_) => false,
-            ScopeKind::Repo(_) => is_shared(scope),
-            ScopeKind::User(_) => {
-                let of_user = |repo: &Scope| repo.kind() == ScopeKind::Repo(scope.clone());
-                is_shared(scope) && self.repos.keys().any(of_user)
-            }
-        };
-        self.teams.keys().any(|team| is_shared(&Scope::team(team)))
-            || self.grants.iter().any(is_shared_repo)
     }
 
     /// Whether there is such a scope.
@@ -425,5 +415,24 @@ impl Access {
             is_revoked: false,
         };
         self.tokens.insert(e.token_id, token);
+        self.tokens_of.entry(e.user.clone()).or_default().insert(e.token_id);
+    }
+
+    /// Rebuilds what isn't stored.
+    pub(super) fn index(&mut self) {
+        for (id, token) in &self.tokens {
+            self.tokens_of.entry(token.user.clone()).or_default().insert(*id);
+        }
+    }
+
+    /// A copy without tokens, to see what a change would make of roles.
+    pub(super) fn roles_only(&self) -> Self {
+        Self {
+            users: self.users.clone(),
+            teams: self.teams.clone(),
+            repos: self.repos.clone(),
+            grants: self.grants.clone(),
+            ..Self::default()
+        }
     }
 }

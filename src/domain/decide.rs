@@ -1,8 +1,8 @@
 //! From a command to events, or to a refusal.
 //!
 //! The first questions are the same for every command: does the token work, is its user in
-//! service, may it see the scope, may it do this there. What follows is each operation's own, in
-//! `lock/` and below for access.
+//! service, may it see the scope, may it do this there. What follows is each operation's own: of
+//! locks in `lock/`, of access, agents, activity and threads below.
 
 use super::access::Role;
 use super::command::{Caller, Command};
@@ -161,9 +161,14 @@ pub fn decide(
             context.require_in_service()?;
             (administer::administer(&context, command)?, Answer::Done)
         }
-        Command::CreateAgent { .. } | Command::RevokeAgentTokens { .. } => {
+        Command::CreateAgent { agent, token_id, sha256, label, expires_in_days } => {
             context.require_in_service()?;
-            (agent::agent(&context, command)?, Answer::Done)
+            let new = administer::NewToken { token_id: *token_id, sha256: *sha256, label };
+            (agent::create(&context, agent, new, *expires_in_days)?, Answer::Done)
+        }
+        Command::RevokeAgentTokens { agent } => {
+            context.require_in_service()?;
+            (agent::revoke_tokens(&context, agent)?, Answer::Done)
         }
         Command::UpdateActivity { activity, request_uuid } => {
             context.require_in_service()?;
@@ -181,10 +186,10 @@ pub fn decide(
             thread::reply(&context, thread, *reply_id, input, terms)?
         }
         Command::CloseThread { thread, terms } => {
-            thread::turn(&context, thread, ThreadState::Closed, terms)?
+            thread::set_state(&context, thread, ThreadState::Closed, terms)?
         }
         Command::ReopenThread { thread, terms } => {
-            thread::turn(&context, thread, ThreadState::Open, terms)?
+            thread::set_state(&context, thread, ThreadState::Open, terms)?
         }
     };
     Ok(Decision { actor: context.actor, events, answer })

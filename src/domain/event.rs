@@ -341,11 +341,13 @@ step! {
         wait_expires_at: Time,
     }
 }
-mod note;
+mod activity;
 mod subject;
+mod thread;
 
-pub use note::{ActivityCleared, ActivityUpdated, ThreadCreated, ThreadReplied, ThreadTurned};
+pub use activity::{ActivityCleared, ActivityUpdated};
 pub use subject::Subject;
+pub use thread::{ThreadCreated, ThreadReplied, ThreadStateChanged};
 
 /// Declares the events once: variant, data, type on the wire, version.
 macro_rules! events {
@@ -418,6 +420,6 @@ events! {
     ActivityCleared(ActivityCleared) = "activity.cleared", 1;
     ThreadCreated(ThreadCreated) = "thread.created", 1;
     ThreadReplied(ThreadReplied) = "thread.replied", 1;
-    ThreadClosed(ThreadTurned) = "thread.closed", 1;
-    ThreadReopened(ThreadTurned) = "thread.reopened", 1;
+    ThreadClosed(ThreadStateChanged) = "thread.closed", 1;
+    ThreadReopened(ThreadStateChanged) = "thread.reopened", 1;
 }

@@ -102,6 +102,33 @@ name! {
     /// A user: `[a-z0-9][a-z0-9._-]{0,63}`, but not `ledger`, which is the actor of timers.
     UserName, is_user, USER_RULE
 }
+impl UserName {
+    /// What the own name of an agent must be, fit for "name RULE".
+    pub const AGENT_RULE: &str = "must match [a-z0-9][a-z0-9._-]{0,63}, without your own name \
+         and a dot before it, and have with them at most 64 characters";
+
+    /// The user that an agent of a person is.
+    ///
+    /// # Errors
+    ///
+    /// The rule that the agent's own name breaks, fit for "name RULE".
+    pub fn agent_of(person: &Self, own_name: &str) -> Result<Self, &'static str> {
+        let agent: Self = format!("{person}.{own_name}").parse().map_err(|_| Self::AGENT_RULE)?;
+        if agent.is_agent_name_of(person) { Ok(agent) } else { Err(Self::AGENT_RULE) }
+    }
+
+    /// Whether this is the name of an agent of a person: the person's, a dot and the agent's own.
+    /// Who gives an agent's whole name for its own would make another agent by mistake.
+    pub fn is_agent_name_of(&self, person: &Self) -> bool {
+        let own_name = self.own_name_as_agent_of(person);
+        own_name.is_some_and(|own| is_part(own) && !own.starts_with(&format!("{person}.")))
+    }
+
+    /// What this name says beyond the person's and a dot.
+    pub fn own_name_as_agent_of(&self, person: &Self) -> Option<&str> {
+        self.0.strip_prefix(person.as_str())?.strip_prefix('.')
+    }
+}
 name! {
     /// A team: `[a-z0-9][a-z0-9._-]{0,63}`.
     TeamName, is_part, PART_RULE

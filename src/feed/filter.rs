@@ -134,7 +134,7 @@ pub fn may_see(access: &Access, user: &UserName, event: &Event) -> bool {
 
 /// Whether a user who is in service may see what another is doing.
 pub fn may_see_activity(access: &Access, user: &UserName, of: &UserName) -> bool {
-    of == user || access.is_server_admin(user) || access.share_a_scope(user, of)
+    of == user || access.is_server_admin(user) || access.circle_of(user).includes(of)
 }
 
 #[cfg(test)]

@@ -19,9 +19,6 @@ use crate::service::draw::Drawn;
 use crate::wire::admin::{NewToken, Token};
 use crate::wire::list::List;
 
-const NAME_RULE: &str = "must match [a-z0-9][a-z0-9._-]{0,63}, and with your name and a dot before \
-     it have at most 64 characters";
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Create {
@@ -32,7 +29,7 @@ struct Create {
 
 impl JsonBody for Create {
     const FIELDS: &'static [Field] = &[
-        Field::required("name", NAME_RULE),
+        Field::required("name", UserName::AGENT_RULE),
         Field::optional("label", ShortText::RULE),
         Field::optional("expires_in_days", Days::RULE),
     ];
@@ -72,12 +69,12 @@ pub(super) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
 /// `DELETE /v1/agents/{name}/tokens`
 pub(super) async fn revoke_tokens(api: Api, call: Call) -> Result<Response, Failure> {
     call.no_input()?;
-    let name: String = call.part("name", NAME_RULE)?;
+    let name: String = call.part("name", UserName::AGENT_RULE)?;
     let agent = agent(&api, &call, &name)?;
     let command = Command::RevokeAgentTokens { agent: agent.clone() };
     api.service.administer(call.token_id(), command).await?;
     let (items, sequence) = api.service.read(|state| {
-        let tokens = state.access().tokens().filter(|(_, token)| token.user == agent);
+        let tokens = state.access().tokens_of(&agent);
         let shown = |(id, token)| Token::new(id, token, api.service.token_last_used_at(id));
         (tokens.map(shown).collect(), state.head())
     });
@@ -88,8 +85,5 @@ pub(super) async fn revoke_tokens(api: Api, call: Call) -> Result<Response, Fail
 /// The user that an agent of the caller's is, or would be.
 fn agent(api: &Api, call: &Call, name: &str) -> Result<UserName, Failure> {
     let person = api.service.look(call.token_id(), |_, user| Ok(user.clone()))?;
-    // The own name alone is a name too, so that ana can't make `ana..b`.
-    let is_name = name.parse::<UserName>().is_ok() || name == crate::domain::name::LEDGER_ACTOR;
-    let agent = format!("{person}.{name}").parse().ok().filter(|_| is_name);
-    agent.ok_or_else(|| Failure::invalid("name", NAME_RULE))
+    UserName::agent_of(&person, name).map_err(|rule| Failure::invalid("name", rule))
 }

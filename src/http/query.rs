@@ -105,7 +105,7 @@ impl Query {
         match scope.kind() {
             ScopeKind::Repo(_) => Ok(scope),
             ScopeKind::Team(_) | ScopeKind::User(_) => {
-                Err(Failure::invalid("repo", "is needed: threads belong to repositories"))
+                Err(Failure::invalid("repo", format!("is needed here, and {}", Scope::REPO_RULE)))
             }
         }
     }

@@ -78,12 +78,12 @@ impl JsonBody for CreateReply {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Turn {
+struct SetState {
     request_uuid: Option<RequestUuid>,
     fence: Option<Fence>,
 }
 
-impl JsonBody for Turn {
+impl JsonBody for SetState {
     const FIELDS: &'static [Field] = &[REQUEST_UUID, FENCE];
 }
 
@@ -126,7 +126,7 @@ pub(super) async fn get(api: Api, call: Call) -> Result<Response, Failure> {
     let query = call.query(&[&SCOPE, &["as_of"]])?;
     let key = ThreadKey { scope: query.repo()?, number: number(&call)? };
     let (caller, moment) = (call.token_id(), moment(&query)?);
-    show(&api.read(move |service| service.thread(caller, &key, moment)).await?)
+    show(&api.read_past(move |service| service.thread(caller, &key, moment)).await?)
 }
 
 /// `POST /v1/threads/{number}/replies`
@@ -148,7 +148,7 @@ pub(super) async fn reply(api: Api, call: Call) -> Result<Response, Failure> {
     }
     // Written before: the reply as it is now, with those to it.
     let written = told.written.expect("a reply was written, now or before");
-    let shown = api.read(move |service| service.thread_as_written(&thread)).await?;
+    let shown = api.read_past(move |service| service.thread_as_written(&thread)).await?;
     let reply_id = shown.what.reply_at(written).expect("a thread has its replies");
     let whole = Thread::new(&shown.what, shown.sequence);
     let reply = whole.reply(reply_id).expect("the tree has every reply");
@@ -157,20 +157,23 @@ pub(super) async fn reply(api: Api, call: Call) -> Result<Response, Failure> {
 
 /// `POST /v1/threads/{number}/close`
 pub(super) async fn close(api: Api, call: Call) -> Result<Response, Failure> {
-    let (thread, Turn { request_uuid, fence }) = (key(&call)?, call.body()?);
-    let terms = WriteTerms { request_uuid, fence };
-    let command = Command::CloseThread { thread, terms };
-    let told = api.service.write_thread(call.token_id(), command).await?;
-    as_it_is(&api, told).await
+    set_state(&api, &call, |thread, terms| Command::CloseThread { thread, terms }).await
 }
 
 /// `POST /v1/threads/{number}/reopen`
 pub(super) async fn reopen(api: Api, call: Call) -> Result<Response, Failure> {
-    let (thread, Turn { request_uuid, fence }) = (key(&call)?, call.body()?);
-    let terms = WriteTerms { request_uuid, fence };
-    let command = Command::ReopenThread { thread, terms };
+    set_state(&api, &call, |thread, terms| Command::ReopenThread { thread, terms }).await
+}
+
+async fn set_state(
+    api: &Api,
+    call: &Call,
+    command: impl FnOnce(ThreadKey, WriteTerms) -> Command,
+) -> Result<Response, Failure> {
+    let (thread, SetState { request_uuid, fence }) = (key(call)?, call.body()?);
+    let command = command(thread, WriteTerms { request_uuid, fence });
     let told = api.service.write_thread(call.token_id(), command).await?;
-    as_it_is(&api, told).await
+    as_it_is(api, told).await
 }
 
 fn key(call: &Call) -> Result<ThreadKey, Failure> {
@@ -184,7 +187,7 @@ fn number(call: &Call) -> Result<ThreadNumber, Failure> {
 /// The thread as it is after a write.
 async fn as_it_is(api: &Api, told: ThreadTold) -> Result<Response, Failure> {
     let key = told.thread;
-    let shown = api.read(move |service| service.thread_as_written(&key)).await?;
+    let shown = api.read_past(move |service| service.thread_as_written(&key)).await?;
     Ok(replayed(show(&shown)?, told.is_replay))
 }
 

@@ -182,8 +182,8 @@ pub fn read(
     sequences.retain(|sequence| *sequence <= last);
     let mut thread: Option<Thread> = None;
     history::each_record(ledger, &sequences, |stored| {
-        let corrupt = |error| LedgerError::Corrupt { what: format!("{error}") };
-        Thread::apply(&mut thread, stored.decode().map_err(corrupt)?);
+        let record = stored.decode().map_err(|error| corrupt(key, error))?;
+        Thread::apply(&mut thread, record);
         Ok(())
     })?;
     Ok(thread)

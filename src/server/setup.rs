@@ -13,7 +13,7 @@ use crate::clock::LedgerClock;
 use crate::domain::access::Role;
 use crate::domain::command::{Caller, Command};
 use crate::domain::event::{Event, LedgerOpened};
-use crate::domain::id::{LedgerId, TokenId};
+use crate::domain::id::LedgerId;
 use crate::domain::name::{Actor, UserName};
 use crate::domain::scope::Scope;
 use crate::domain::thread::{ThreadNumber, WriteTerms};
@@ -41,14 +41,14 @@ Whoever works on this holds the lock thread-work.42 meanwhile, and says here wha
 pub(super) fn init(data: &Path, admin: &UserName) -> Result<String, ServerError> {
     let ledger = RocksLedger::create(data)?;
     let (token, commands) = user_with_token(admin, true);
-    begin(&ledger, commands, None)?;
+    begin(&ledger, commands.map(by_the_ledger))?;
     Ok(token.text)
 }
 
 /// Makes the ledger of a first try, and a file for each token.
 pub(super) fn dev(data: &Path) -> Result<(), ServerError> {
     let ledger = RocksLedger::create(data)?;
-    let (mut commands, mut admin) = (Vec::new(), None);
+    let (mut commands, mut callers) = (Vec::new(), Vec::new());
     let name = |text: &str| text.parse().expect("the names of a first try are names");
     let tokens = data.join(TOKENS_DIR);
     let making = ServerError::io;
@@ -57,18 +57,20 @@ pub(super) fn dev(data: &Path) -> Result<(), ServerError> {
     for user in std::iter::once(DEV_ADMIN).chain(DEV_AGENTS) {
         let (token, made) = user_with_token(&name(user), user == DEV_ADMIN);
         write_secret(&tokens.join(user), &token.text)?;
-        admin = admin.or(Some(token.token_id));
-        commands.extend(made);
+        callers.push(Caller::Token(token.token_id));
+        commands.extend(made.map(by_the_ledger));
     }
     let team: crate::domain::name::TeamName = DEV_TEAM.parse().expect("the team's name is one");
-    commands.push(Command::CreateTeam { team: team.clone() });
+    commands.push(by_the_ledger(Command::CreateTeam { team: team.clone() }));
     for agent in DEV_AGENTS {
         let (team, user) = (team.clone(), name(agent));
-        commands.push(Command::SetTeamMember { team, user, role: Role::Write });
+        commands.push(by_the_ledger(Command::SetTeamMember { team, user, role: Role::Write }));
     }
     let repo: Scope = DEV_REPO.parse().expect("the repository's scope is one");
-    commands.push(Command::CreateRepo { repo: repo.clone() });
-    begin(&ledger, commands, admin.map(|admin| (admin, dev_thread(repo))))
+    commands.push(by_the_ledger(Command::CreateRepo { repo: repo.clone() }));
+    // The first one is the administrator.
+    commands.push((callers[0], dev_thread(repo)));
+    begin(&ledger, commands)
 }
 
 /// The thread of a first try: work that two agents might do twice.
@@ -118,12 +120,14 @@ fn user_with_token(user: &UserName, admin: bool) -> (Drawn, [Command; 2]) {
     (drawn, [Command::CreateUser { user: user.clone(), admin }, issue])
 }
 
-/// Opens the ledger and carries out the commands, all in one append: those that set it up, and
-/// then one of a user's.
+fn by_the_ledger(command: Command) -> (Caller, Command) {
+    (Caller::Ledger, command)
+}
+
+/// Opens the ledger and carries out the commands, all in one append.
 fn begin(
     ledger: &dyn Ledger,
-    commands: impl IntoIterator<Item = Command>,
-    last: Option<(TokenId, Command)>,
+    commands: impl IntoIterator<Item = (Caller, Command)>,
 ) -> Result<(), ServerError> {
     let mut state = State::default();
     let limits = Limits::default();
@@ -131,10 +135,8 @@ fn begin(
     let mut batch = Batch::open(&mut state, ledger, &limits, now);
     let ledger_id = LedgerId(random::uuid());
     batch.record(Actor::Ledger, Event::LedgerOpened(LedgerOpened { ledger_id }));
-    let commands = commands.into_iter().map(|command| (Caller::Ledger, command));
-    let last = last.map(|(token_id, command)| (Caller::Token(token_id), command));
-    for (caller, command) in commands.chain(last) {
-        batch.decide(caller, &command)?.expect("nothing stands against a new ledger's users");
+    for (caller, command) in commands {
+        batch.decide(caller, &command)?.expect("nothing stands against what is new");
     }
     let (append, _) = batch.close();
     ledger.append(&append).map_err(LedgerError::into)

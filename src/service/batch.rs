@@ -45,6 +45,14 @@ pub struct Closed {
     pub ended: HashMap<TicketId, Ticket>,
 }
 
+impl Closed {
+    /// The event at a sequence, if it is one of these.
+    pub fn record(&self, sequence: Sequence) -> Option<&Record> {
+        let found = self.records.binary_search_by_key(&sequence, |record| record.sequence);
+        found.ok().and_then(|at| self.records.get(at))
+    }
+}
+
 impl<'a> Batch<'a> {
     /// Opens a batch at a ledger time, which is never before that of the last event.
     pub fn open(
@@ -234,7 +242,7 @@ impl<'a> Batch<'a> {
             None => written::by_request(self.ledger, user, operation, request_uuid)?,
         };
         let Some(sequence) = known else { return Ok(None) };
-        match self.closed.records.iter().find(|record| record.sequence == sequence) {
+        match self.closed.record(sequence) {
             Some(record) => Ok(Some(record.clone())),
             None => written::record(self.ledger, sequence).map(Some),
         }

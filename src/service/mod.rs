@@ -280,7 +280,9 @@ impl Service {
     ) -> Result<LockView, ServiceError> {
         match self.submit(caller, Command::BreakLock { lock, fence_token, reason }).await? {
             Told::Lock(view) => Ok(*view),
-            _ => unreachable!("breaking answers with the lock"),
+            Told::Ticket(_) | Told::Thread(_) | Told::Activity(_) | Told::Done(_) => {
+                unreachable!("breaking answers with the lock")
+            }
         }
     }
 
@@ -297,7 +299,9 @@ impl Service {
     ) -> Result<Sequence, ServiceError> {
         match self.submit(caller, command).await? {
             Told::Done(sequence) => Ok(sequence),
-            _ => unreachable!("administration answers with the state alone"),
+            Told::Ticket(_) | Told::Lock(_) | Told::Thread(_) | Told::Activity(_) => {
+                unreachable!("administration answers with the state alone")
+            }
         }
     }
 
@@ -313,7 +317,9 @@ impl Service {
     ) -> Result<ThreadTold, ServiceError> {
         match self.submit(caller, command).await? {
             Told::Thread(told) => Ok(*told),
-            _ => unreachable!("a write to a thread answers with it"),
+            Told::Ticket(_) | Told::Lock(_) | Told::Activity(_) | Told::Done(_) => {
+                unreachable!("a write to a thread answers with it")
+            }
         }
     }
 
@@ -334,7 +340,9 @@ impl Service {
     ) -> Result<ActivityTold, ServiceError> {
         match self.submit(caller, command).await? {
             Told::Activity(told) => Ok(*told),
-            _ => unreachable!("an activity answers with itself"),
+            Told::Ticket(_) | Told::Lock(_) | Told::Thread(_) | Told::Done(_) => {
+                unreachable!("an activity answers with itself")
+            }
         }
     }
 
@@ -345,7 +353,9 @@ impl Service {
     ) -> Result<TicketAnswer, ServiceError> {
         match self.submit(caller, command).await? {
             Told::Ticket(answer) => Ok(*answer),
-            _ => unreachable!("a ticket's command answers with it"),
+            Told::Lock(_) | Told::Thread(_) | Told::Activity(_) | Told::Done(_) => {
+                unreachable!("a ticket's command answers with it")
+            }
         }
     }
 

@@ -84,9 +84,11 @@ impl TokenUse {
     }
 
     fn lines(&self) -> String {
+        // Copied, so that nobody who brings a token waits for its writing down.
+        let hours = self.hours.read().unwrap_or_else(PoisonError::into_inner).clone();
         let mut lines = String::new();
-        for (token_id, hour) in &*self.hours.read().unwrap_or_else(PoisonError::into_inner) {
-            let _ = writeln!(lines, "{token_id} {}", time_of(*hour));
+        for (token_id, hour) in hours {
+            let _ = writeln!(lines, "{token_id} {}", time_of(hour));
         }
         lines
     }

@@ -20,7 +20,7 @@ use super::queue::Company;
 use super::{ActivityTold, Refused, Shared, ThreadTold, Told, show, snapshot};
 use crate::clock;
 use crate::domain::command::{Caller, Command};
-use crate::domain::event::{Event, Record};
+use crate::domain::event::Event;
 use crate::domain::id::{Sequence, TicketId};
 use crate::domain::name::UserName;
 use crate::domain::refusal::Refusal;
@@ -171,9 +171,9 @@ impl Writer {
                 Ok(Told::Lock(Box::new(view)))
             }
             Answer::Thread { thread, written, is_replay } => {
-                let is_written = |record: &&Record| Some(record.sequence) == written;
-                // A replay's record is not of this batch; what it wrote is read as it is now.
-                let record = closed.records.iter().find(is_written).cloned();
+                // A replay shows what there is now, even if this very batch wrote it.
+                let fresh = written.filter(|_| !is_replay);
+                let record = fresh.and_then(|sequence| closed.record(sequence)).cloned();
                 let sequence = self.state.head();
                 Ok(Told::Thread(Box::new(ThreadTold {
                     thread,

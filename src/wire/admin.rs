@@ -141,11 +141,10 @@ pub struct Agent {
 impl Agent {
     /// An agent by the name of its user.
     pub fn new(name: &UserName, user: &access::User, tokens: Vec<Token>) -> Self {
-        let person = user.person.as_ref().map_or("", |person| person.as_str());
-        let own = name.as_str().strip_prefix(person).unwrap_or(name.as_str());
+        let own_name = user.person.as_ref().and_then(|person| name.own_name_as_agent_of(person));
         Self {
             user: name.clone(),
-            name: own.trim_start_matches('.').to_owned(),
+            name: own_name.unwrap_or(name.as_str()).to_owned(),
             disabled: user.is_disabled,
             created_at: user.created_at,
             tokens,

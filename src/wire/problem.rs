@@ -298,9 +298,14 @@ fn detail(refusal: &Refusal) -> String {
             format!("ticket {ticket} ended before it was released: the lock may be another's")
         }
         Refusal::StaleFence { current: Some(current) } => {
-            format!("that hold is over: the current one has fence token {current}")
+            format!(
+                "the hold that is named is not the current one, or not yours: \
+                 the current fence token is {current}"
+            )
         }
-        Refusal::StaleFence { current: None } => "that hold is over: the lock is free".to_owned(),
+        Refusal::StaleFence { current: None } => {
+            "there is no such hold: the lock is free".to_owned()
+        }
         Refusal::AlreadyExists(what) => format!("the {what} exists already"),
         Refusal::LimitReached { limit, most } => format!("at most {most} {limit}"),
     }

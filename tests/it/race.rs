@@ -75,3 +75,32 @@ async fn sixty_four_copies_of_one_request_make_one_ticket() {
     assert_eq!(claude.lock("x").await["depth"], 1);
     assert_eq!(claude.events("&type=lock.*").await.len(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixty_four_copies_of_one_reply_write_it_once_and_one_thread_takes_a_number() {
+    let server = Server::start();
+    let claude = server.client("claude");
+    let send = async |path: &str, body: Value| {
+        let mut sent = JoinSet::new();
+        for _ in 0..64 {
+            let (client, path, body) = (claude.clone(), path.to_owned(), body.clone());
+            sent.spawn(async move { client.post(&path, body).await });
+        }
+        sent.join_all().await
+    };
+    let path = format!("/v1/threads/42/replies?repo={REPO}");
+    let body = json!({ "kind": "note", "body": "Once.", "request_uuid": uuid() });
+    let replies = send(&path, body).await;
+    // Many of them are decided in one batch: whoever was second is told so all the same.
+    let (made, again): (Vec<_>, Vec<_>) = replies.iter().partition(|reply| reply.status == 201);
+    assert_eq!((made.len(), again.len()), (1, 63), "{replies:?}");
+    for reply in again {
+        assert_eq!(reply.header("idempotency-replayed"), Some("true"));
+        assert_eq!(reply.body["reply_id"], made[0].body["reply_id"]);
+    }
+    let taken = json!({ "title": "Mirrored", "number": 7 });
+    let replies = send(&format!("/v1/threads?repo={REPO}"), taken).await;
+    let made = replies.iter().filter(|reply| reply.status == 201).count();
+    let refused = replies.iter().filter(|reply| reply.says() == (409, "already-exists")).count();
+    assert_eq!((made, refused), (1, 63), "{replies:?}");
+}

@@ -240,7 +240,7 @@ fn cancelled_waits(context: &Context<'_>, change: &Event) -> Vec<Event> {
     let is_disabled = matches!(change, Event::UserDisabled(_));
     let reason = if is_disabled { "user-disabled" } else { "access-revoked" };
     let reason = ShortText::try_from(reason.to_owned()).expect("the reason is short");
-    let mut after = context.state.access().clone();
+    let mut after = context.state.access().roles_only();
     after.apply(context.at.time, change);
     let is_lost = |ticket: &&Ticket| {
         ticket.is_waiting() && !after.can_write(&ticket.owner, &ticket.input.scope)

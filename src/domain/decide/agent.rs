@@ -6,24 +6,21 @@
 
 use super::Context;
 use super::administer::NewToken;
-use crate::domain::command::Command;
 use crate::domain::event::{Event, TokenRevoked, UserCreated};
 use crate::domain::name::UserName;
 use crate::domain::refusal::Refusal;
 
-pub(super) fn agent(context: &Context<'_>, command: &Command) -> Result<Vec<Event>, Refusal> {
-    let person = context.user()?;
-    match command {
-        Command::CreateAgent { agent, token_id, sha256, label, expires_in_days } => {
-            let created = created(context, person, agent)?;
-            require_room_for_token(context, agent)?;
-            let new = NewToken { token_id: *token_id, sha256: *sha256, label };
-            let issued = context.token_issued(agent, new, *expires_in_days)?;
-            Ok(created.into_iter().chain([issued]).collect())
-        }
-        Command::RevokeAgentTokens { agent } => revoked(context, person, agent),
-        _ => unreachable!("decided elsewhere"),
-    }
+/// Makes an agent, unless its person has it already, and records a token for it.
+pub(super) fn create(
+    context: &Context<'_>,
+    agent: &UserName,
+    new: NewToken<'_>,
+    expires_in_days: Option<u32>,
+) -> Result<Vec<Event>, Refusal> {
+    let created = created(context, context.user()?, agent)?;
+    let issued = context.token_issued(agent, new, expires_in_days)?;
+    require_room_for_token(context, agent)?;
+    Ok(created.into_iter().chain([issued]).collect())
 }
 
 /// The agent itself, unless its person has it already.
@@ -37,14 +34,13 @@ fn created(
         return Err(Refusal::Forbidden("an agent can't make agents"));
     }
     // A person's agents are found by their names.
-    let own_name = agent.as_str().strip_prefix(person.as_str());
-    if !own_name.is_some_and(|rest| rest.len() > 1 && rest.starts_with('.')) {
-        let rule = "must be one's own name, a dot and the agent's";
-        return Err(Refusal::InvalidArgument { field: "agent", rule });
+    if !agent.is_agent_name_of(person) {
+        let rule = UserName::AGENT_RULE;
+        return Err(Refusal::InvalidArgument { field: "name", rule });
     }
     match access.user(agent) {
         Some(user) if user.person.as_ref() == Some(person) => Ok(None),
-        Some(_) => Err(Refusal::AlreadyExists("user, which is not an agent of yours,")),
+        Some(_) => Err(Refusal::AlreadyExists("user of that name, who is not your agent,")),
         None => {
             let most = context.limits.agents_per_person;
             if access.agents_of(person).count() >= most as usize {
@@ -58,25 +54,24 @@ fn created(
 
 fn require_room_for_token(context: &Context<'_>, agent: &UserName) -> Result<(), Refusal> {
     let most = context.limits.tokens_per_agent;
-    let tokens = context.state.access().tokens();
-    let live = tokens.filter(|(_, t)| t.user == *agent && t.is_live(context.at.time)).count();
+    let tokens = context.state.access().tokens_of(agent);
+    let live = tokens.filter(|(_, token)| token.is_live(context.at.time)).count();
     if live < most as usize {
         return Ok(());
     }
     Err(Refusal::LimitReached { limit: "tokens of one agent that work", most })
 }
 
-/// The end of every token that the agent has.
-fn revoked(
+/// Ends every token that the agent has.
+pub(super) fn revoke_tokens(
     context: &Context<'_>,
-    person: &UserName,
     agent: &UserName,
 ) -> Result<Vec<Event>, Refusal> {
     let access = context.state.access();
-    if access.person_of(agent) != Some(person) {
+    if access.person_of(agent) != Some(context.user()?) {
         return Err(Refusal::NotFound("agent"));
     }
-    let tokens = access.tokens().filter(|(_, token)| token.user == *agent && !token.is_revoked);
+    let tokens = access.tokens_of(agent).filter(|(_, token)| !token.is_revoked);
     let revoked =
         |(token_id, _)| Event::TokenRevoked(TokenRevoked { token_id, user: agent.clone() });
     Ok(tokens.map(revoked).collect())

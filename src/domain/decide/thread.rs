@@ -7,7 +7,7 @@
 
 use super::{Answer, Context};
 use crate::domain::access::Role;
-use crate::domain::event::{Event, Record, ThreadCreated, ThreadReplied, ThreadTurned};
+use crate::domain::event::{Event, Record, ThreadCreated, ThreadReplied, ThreadStateChanged};
 use crate::domain::id::{ReplyId, Sequence};
 use crate::domain::refusal::Refusal;
 use crate::domain::scope::{LockKey, Scope, ScopeKind};
@@ -58,9 +58,9 @@ pub(super) fn create(context: &Context<'_>, new: &NewThread<'_>, terms: &WriteTe
         }
         (Some(number), _) => number,
         (None, None) => ThreadNumber::FIRST,
-        (None, Some(newest)) => newest.next().ok_or(Refusal::LimitReached {
-            limit: "as the number of a thread",
-            most: u32::try_from(ThreadNumber::MAX).expect("it is far smaller"),
+        (None, Some(newest)) => newest.next().ok_or(Refusal::InvalidArgument {
+            field: "number",
+            rule: "must be given: the greatest number is taken, and none comes after it",
         })?,
     };
     let thread = ThreadKey { scope: new.scope.clone(), number };
@@ -107,7 +107,7 @@ pub(super) fn reply(
         Some(_) => 1 + context.past.parent_level.ok_or(Refusal::NotFound("reply in the thread"))?,
     };
     if level > LEVEL_MAX {
-        let rule = "must not stand more than 31 replies deep";
+        let rule = "must stand less than 32 replies deep: no reply stands deeper than that";
         return Err(Refusal::InvalidArgument { field: "parent", rule });
     }
     let most = context.limits.replies_per_thread;
@@ -119,14 +119,14 @@ pub(super) fn reply(
 }
 
 /// Closes or reopens a thread. Where it is so already, nothing happens.
-pub(super) fn turn(
+pub(super) fn set_state(
     context: &Context<'_>,
     thread: &ThreadKey,
     into: ThreadState,
     terms: &WriteTerms,
 ) -> Decided {
     let data = || {
-        Ok(ThreadTurned {
+        Ok(ThreadStateChanged {
             scope: thread.scope.clone(),
             number: thread.number,
             user: context.user()?.clone(),

@@ -16,7 +16,9 @@ pub(in crate::domain) fn heartbeat(
     context.require_in_service()?;
     let ticket = context.own_ticket(lock, ticket_id)?;
     if !context.state.access().can_write(&ticket.owner, &lock.scope) {
-        return Err(Refusal::Forbidden("a heartbeat needs the role write in the scope"));
+        return Err(Refusal::Forbidden(
+            "a heartbeat needs the role write in the scope: the lease can't be extended any more",
+        ));
     }
     let deadline = ticket.lease_deadline();
     #[cfg(feature = "planted-bugs")]

@@ -99,6 +99,7 @@ impl From<Snapshot> for State {
             newest_threads: snapshot.newest_threads,
             ..State::default()
         };
+        state.access.index();
         for ticket in snapshot.tickets {
             state.index_ticket(&ticket);
             state.tickets.insert(ticket.id, ticket);

@@ -42,8 +42,8 @@ pub struct Reply {
 }
 
 impl Thread {
-    /// Folds an event into a thread, which the first one makes. Events of nothing but that thread
-    /// count.
+    /// Folds an event into a thread, which the first one makes. The caller hands in that thread's
+    /// events and no others.
     pub fn apply(thread: &mut Option<Self>, record: Record) {
         let Record { sequence, time, event, .. } = record;
         if let Event::ThreadCreated(e) = event {
@@ -82,10 +82,9 @@ impl Thread {
 impl ThreadState {
     /// The state that an event turns a thread into, if it turns it.
     pub fn after(event: &Event) -> Option<Self> {
-        match event {
-            Event::ThreadClosed(_) => Some(Self::Closed),
-            Event::ThreadReopened(_) => Some(Self::Open),
-            _ => None,
+        if matches!(event, Event::ThreadClosed(_)) {
+            return Some(Self::Closed);
         }
+        matches!(event, Event::ThreadReopened(_)).then_some(Self::Open)
     }
 }

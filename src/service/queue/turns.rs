@@ -1,7 +1,7 @@
 //! A lane's asks: each identity has a line of its own, and the lines are taken in turns.
 //!
 //! So what one identity has waiting delays another's ask by one ask at most. Both ways in and out
-//! cost the same however much waits, and neither allocates once a lane has been as full before.
+//! cost the same however much waits.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,7 +11,7 @@ use crate::domain::name::UserName;
 /// a second of work; more would be answered too late to be of use.
 pub(super) const LANE_ASKS_MAX: usize = 8192;
 
-/// Which part of the free places the asks of one identity may be as many as.
+/// One identity may have at most this part, a third, of as many asks as there are places free.
 ///
 /// So one that floods a lane alone gets a quarter of it, and several get less each: whoever has
 /// nothing waiting finds a place until the lane is full of others like it.

@@ -92,7 +92,7 @@ fn check_user(
     if access.user(user).is_none() || access.user(other).is_none() {
         return Ok(());
     }
-    let (expected, found) = (naive.share(user, other), access.share_a_scope(user, other));
+    let (expected, found) = (naive.share(user, other), access.circle_of(user).includes(other));
     same("share", &(user, other, expected), &(user, other, found))
 }
 

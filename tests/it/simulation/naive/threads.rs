@@ -172,7 +172,7 @@ impl Naive {
             None => {
                 let greatest = taken.last().map_or(0, |number| number.get());
                 if greatest >= GREATEST_NUMBER {
-                    return Err(Refused::LimitReached);
+                    return Err(Refused::InvalidArgument);
                 }
                 Ok(ThreadNumber::try_from(greatest + 1).expect("it isn't too great"))
             }

@@ -1,31 +1,13 @@
-//! What people and agents tell each other: what they are doing, and what was done in a thread.
+//! What was done in threads.
 
 use serde::{Deserialize, Serialize};
 
 use super::super::id::{ReplyId, RequestUuid};
 use super::super::name::UserName;
 use super::super::scope::Scope;
-use super::super::text::{ActivityText, ReplyBody, ShortText, ThreadBody};
+use super::super::text::{ReplyBody, ShortText, ThreadBody};
 use super::super::thread::{Fence, Links, ReplyKind, ThreadNumber};
 
-data! {
-    /// `activity.updated`
-    ActivityUpdated {
-        /// The user.
-        user: UserName,
-        /// What it is doing.
-        activity: ActivityText,
-        /// The caller's name for the request, if it gave one.
-        request_uuid: Option<RequestUuid>,
-    }
-}
-data! {
-    /// `activity.cleared`
-    ActivityCleared {
-        /// The user.
-        user: UserName,
-    }
-}
 data! {
     /// `thread.created`
     ThreadCreated {
@@ -78,7 +60,7 @@ data! {
 }
 data! {
     /// `thread.closed` and `thread.reopened`
-    ThreadTurned {
+    ThreadStateChanged {
         /// The repository.
         scope: Scope,
         /// The thread's number there.
