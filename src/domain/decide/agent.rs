@@ -18,8 +18,8 @@ pub(super) fn create(
     expires_in_days: Option<u32>,
 ) -> Result<Vec<Event>, Refusal> {
     let created = created(context, context.user()?, agent)?;
-    let issued = context.token_issued(agent, new, expires_in_days)?;
     require_room_for_token(context, agent)?;
+    let issued = context.token_issued(agent, new, expires_in_days)?;
     Ok(created.into_iter().chain([issued]).collect())
 }
 

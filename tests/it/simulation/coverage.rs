@@ -64,7 +64,7 @@ const REFUSALS: [Refused; 10] = [
 ];
 
 /// Every refusal of those that only these commands meet, or for reasons of their own.
-const REFUSALS_OF: [&str; 28] = [
+const REFUSALS_OF: [&str; 27] = [
     "create agent: Forbidden",
     "create agent: InvalidArgument",
     "create agent: AlreadyExists",
@@ -79,7 +79,6 @@ const REFUSALS_OF: [&str; 28] = [
     "create thread: RequestUuidReused",
     "create thread: StaleFence",
     "create thread: AlreadyExists",
-    "create thread: LimitReached",
     "reply: Forbidden",
     "reply: NotFound",
     "reply: InvalidArgument",
