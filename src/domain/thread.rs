@@ -65,7 +65,7 @@ impl FromStr for ThreadNumber {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, &'static str> {
-        let is_plain = text.bytes().all(|b| b.is_ascii_digit());
+        let is_plain = !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit());
         let number = text.parse::<u64>().ok().filter(|_| is_plain);
         number.map_or(Err(Self::RULE), Self::try_from)
     }
@@ -206,9 +206,7 @@ fn is_link(text: &str) -> bool {
             (7..=64).contains(&hex.len())
                 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
         }
-        Some(("pull", number)) => {
-            !number.starts_with('0') && number.parse::<ThreadNumber>().is_ok()
-        }
+        Some(("pull", number)) => number.parse::<ThreadNumber>().is_ok(),
         Some(("url", address)) => {
             let rest = address.strip_prefix("https://").or(address.strip_prefix("http://"));
             rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
@@ -374,7 +372,7 @@ mod tests {
 
     #[test]
     fn a_number_has_one_spelling_and_an_end() {
-        for bad in ["", "0", "+1", "-1", "1.0", "1e3", "1000000001", "99999999999999999999"] {
+        for bad in ["", "0", "01", "+1", "-1", "1.0", "1e3", "1000000001", "99999999999999999999"] {
             assert!(bad.parse::<ThreadNumber>().is_err(), "{bad:?}");
         }
         let most: ThreadNumber = "1000000000".parse().expect("the greatest number");
