@@ -42,6 +42,7 @@ fn created(
         Some(user) if user.person.as_ref() == Some(person) => Ok(None),
         Some(_) => Err(Refusal::AlreadyExists("user of that name, who is not your agent,")),
         None => {
+            require_own_name(context, person, agent)?;
             let most = context.limits.agents_per_person;
             if access.agents_of(person).count() >= most as usize {
                 return Err(Refusal::LimitReached { limit: "agents of one person", most });
@@ -50,6 +51,28 @@ fn created(
             Ok(Some(Event::UserCreated(UserCreated { user, admin: false, person })))
         }
     }
+}
+
+/// Needs a name that nobody takes for that of another person's agent: where there are users `ana`
+/// and `ana.b`, who was there first, `ana.b.c` is for an agent of `ana.b`.
+fn require_own_name(
+    context: &Context<'_>,
+    person: &UserName,
+    agent: &UserName,
+) -> Result<(), Refusal> {
+    let access = context.state.access();
+    let is_of_another = |name: &str| {
+        let user = name.parse().ok().filter(|name| access.user(name).is_some());
+        user.is_some_and(|user| access.person_of(&user) != Some(person))
+    };
+    let text = agent.as_str();
+    let mut dots = text.match_indices('.').filter(|(at, _)| *at > person.as_str().len());
+    if dots.any(|(at, _)| is_of_another(&text[..at])) {
+        let rule = "must not begin with the name of another user and a dot: \
+             such names are for that user's agents";
+        return Err(Refusal::InvalidArgument { field: "name", rule });
+    }
+    Ok(())
 }
 
 fn require_room_for_token(context: &Context<'_>, agent: &UserName) -> Result<(), Refusal> {
