@@ -25,6 +25,11 @@ use crate::ledger::{Ledger, Stored};
 /// How many records are read at once.
 const BATCH_RECORDS: usize = 256;
 
+/// How large they are together: none are read beyond so many bytes. Each feed keeps what it read
+/// until its reader has taken it, and a thousand feeds of readers that take nothing must cost
+/// little also where each record is a long reply.
+const BATCH_BYTES: usize = 128 * 1024;
+
 /// How many records are read at once on the spot. Who is no further behind gets what was written
 /// just now, which is in memory.
 const AT_ONCE_RECORDS: u64 = 32;
@@ -250,7 +255,7 @@ fn read_batch(
 ) -> Option<Vec<(Stored, Record)>> {
     let behind = usize::try_from(published.0 - after.0).unwrap_or(BATCH_RECORDS);
     let batch = ledger
-        .records(after, behind.min(BATCH_RECORDS))
+        .records_within(after, behind.min(BATCH_RECORDS), BATCH_BYTES)
         .inspect_err(|error| tracing::error!(%error, "a feed can't read the ledger"))
         .ok()?;
     assert!(!batch.is_empty(), "a published head is in the ledger");

@@ -116,6 +116,24 @@ impl Ledger for MemoryLedger {
         Ok(self.lock().durable.records.range(range).take(most).map(|(_, r)| r.clone()).collect())
     }
 
+    fn records_within(
+        &self,
+        after: Sequence,
+        most: usize,
+        bytes: usize,
+    ) -> Result<Vec<Stored>, LedgerError> {
+        let (mut found, mut found_bytes) = (Vec::new(), 0);
+        let range = (Bound::Excluded(after), Bound::Unbounded);
+        for (_, record) in self.lock().durable.records.range(range).take(most) {
+            if found_bytes >= bytes {
+                break;
+            }
+            found_bytes += record.bytes.len();
+            found.push(record.clone());
+        }
+        Ok(found)
+    }
+
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, LedgerError> {
         Ok(self.lock().durable.tables[table as usize].get(key).cloned())
     }

@@ -143,6 +143,18 @@ pub trait Ledger: Send + Sync {
     /// [`LedgerError::Failed`] or [`LedgerError::Corrupt`] if they can't be read.
     fn records(&self, after: Sequence, most: usize) -> Result<Vec<Stored>, LedgerError>;
 
+    /// As [`records`](Self::records), but fewer where they are large: no more once they have
+    /// `bytes`. None only where there are none.
+    ///
+    /// # Errors
+    /// As [`records`](Self::records).
+    fn records_within(
+        &self,
+        after: Sequence,
+        most: usize,
+        bytes: usize,
+    ) -> Result<Vec<Stored>, LedgerError>;
+
     /// The value of a key.
     ///
     /// # Errors

@@ -160,16 +160,17 @@ impl RocksLedger {
         }
     }
 
-    /// The first `most` pairs of a family whose keys begin with `prefix` and come after `after`.
+    /// The first `most` pairs of a family whose keys begin with `prefix` and come after `after`;
+    /// no more once their values have `bytes`.
     fn range(
         &self,
         family_name: &str,
         prefix: &[u8],
         after: &[u8],
-        most: usize,
+        (most, bytes): (usize, usize),
     ) -> Result<Vec<Pair>, LedgerError> {
         let is_from_start = after.is_empty() || after < prefix;
-        let mut found = Vec::new();
+        let (mut found, mut found_bytes) = (Vec::new(), 0);
         let mut iterator =
             self.db.raw_iterator_cf_opt(family(&self.db, family_name), ReadOptions::default());
         iterator.seek(if is_from_start { prefix } else { after });
@@ -177,9 +178,11 @@ impl RocksLedger {
             iterator.next();
         }
         while found.len() < most
+            && found_bytes < bytes
             && let Some((key, value)) = iterator.item()
             && key.starts_with(prefix)
         {
+            found_bytes += value.len();
             found.push((key.to_vec(), value.to_vec()));
             iterator.next();
         }
@@ -210,7 +213,16 @@ impl Ledger for RocksLedger {
     }
 
     fn records(&self, after: Sequence, most: usize) -> Result<Vec<Stored>, LedgerError> {
-        let found = self.range(RECORDS, b"", &after.0.to_be_bytes(), most)?;
+        self.records_within(after, most, usize::MAX)
+    }
+
+    fn records_within(
+        &self,
+        after: Sequence,
+        most: usize,
+        bytes: usize,
+    ) -> Result<Vec<Stored>, LedgerError> {
+        let found = self.range(RECORDS, b"", &after.0.to_be_bytes(), (most, bytes))?;
         found.iter().map(|(key, value)| stored(key, value)).collect()
     }
 
@@ -226,7 +238,7 @@ impl Ledger for RocksLedger {
         after: &[u8],
         most: usize,
     ) -> Result<Vec<Pair>, LedgerError> {
-        self.range(table.name(), prefix, after, most)
+        self.range(table.name(), prefix, after, (most, usize::MAX))
     }
 }
 

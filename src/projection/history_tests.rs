@@ -40,6 +40,15 @@ impl Ledger for Counting {
         self.ledger.records(after, most)
     }
 
+    fn records_within(
+        &self,
+        after: Sequence,
+        most: usize,
+        _bytes: usize,
+    ) -> Result<Vec<Stored>, LedgerError> {
+        self.records(after, most)
+    }
+
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, LedgerError> {
         self.ledger.get(table, key)
     }

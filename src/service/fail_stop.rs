@@ -47,6 +47,15 @@ impl Ledger for FailStop {
         self.seen(self.ledger.records(after, most))
     }
 
+    fn records_within(
+        &self,
+        after: Sequence,
+        most: usize,
+        bytes: usize,
+    ) -> Result<Vec<Stored>, LedgerError> {
+        self.seen(self.ledger.records_within(after, most, bytes))
+    }
+
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, LedgerError> {
         self.seen(self.ledger.get(table, key))
     }

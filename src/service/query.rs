@@ -35,6 +35,10 @@ use crate::wire::view::{LockView, TicketAnswer, TicketView};
 /// last.
 const PAGE_RECORDS_MAX: usize = 10_000;
 
+/// How large the records of a page of events are together: it takes no more once they have this
+/// many bytes. A reply can have 64 KiB, and a page of a thousand would fill the memory soon.
+const PAGE_BYTES_MAX: usize = 1 << 20;
+
 /// How many records are read at once.
 const BATCH_RECORDS: usize = 256;
 
@@ -286,17 +290,22 @@ impl Service {
         most: usize,
     ) -> Result<Page<Stored, Sequence>, ServiceError> {
         let head = self.admit(reader, Start::After(after))?;
-        let (mut cursor, mut looked_at, mut items) = (after, 0, Vec::new());
-        while cursor < head && items.len() < most && looked_at < PAGE_RECORDS_MAX {
-            let batch = self.ledger().records(cursor, BATCH_RECORDS).map_err(stopped)?;
+        let (mut cursor, mut looked_at, mut items, mut bytes) = (after, 0, Vec::new(), 0);
+        let is_full = |items: &Vec<Stored>, bytes| items.len() == most || bytes >= PAGE_BYTES_MAX;
+        while cursor < head && !is_full(&items, bytes) && looked_at < PAGE_RECORDS_MAX {
+            let batch = self.ledger().records_within(cursor, BATCH_RECORDS, PAGE_BYTES_MAX);
+            let batch = batch.map_err(stopped)?;
             for stored in batch.into_iter().take_while(|stored| stored.sequence <= head) {
-                if items.len() == most {
+                if is_full(&items, bytes) {
                     break;
                 }
                 let record = decode(&stored)?;
                 (cursor, looked_at) = (stored.sequence, looked_at + 1);
                 match self.judge(reader, Some(&record)) {
-                    Verdict::Send => items.push(stored),
+                    Verdict::Send => {
+                        bytes += stored.bytes.len();
+                        items.push(stored);
+                    }
                     Verdict::Skip => {}
                     Verdict::End => return Err(self.dismissed(reader)),
                 }

@@ -244,6 +244,32 @@ async fn a_lost_scope_ends_its_own_feed_and_falls_silent_on_others() {
 }
 
 #[tokio::test]
+async fn a_page_of_long_replies_is_short_and_goes_on() {
+    let server = Server::start();
+    let claude = server.client("claude");
+    let reply = json!({ "kind": "note", "body": "\u{1f600}".repeat(16_000) });
+    for _ in 0..40 {
+        let path = format!("/v1/threads/42/replies?repo={REPO}");
+        assert_eq!(claude.post(&path, reply.clone()).await.status, 201);
+    }
+    let (mut next, mut seen, mut pages) = ("0".to_owned(), 0, 0);
+    loop {
+        let path = format!("/v1/events?type=thread.replied&limit=1000&after={next}");
+        let page = claude.get(&path).await.body;
+        seen += page["items"].as_array().expect("a list").len();
+        pages += 1;
+        match page["next"].as_str() {
+            Some(cursor) => cursor.clone_into(&mut next),
+            None => break,
+        }
+    }
+    assert_eq!((seen, pages), (40, 3), "a page has a mebibyte and little more");
+    let mut feed = Feed::open(&server, &claude, "?type=thread.replied&after=0", None).await;
+    let events = feed.until_caught_up().await;
+    assert_eq!(events.len(), 40 + 1, "a feed has them all, and then catches up");
+}
+
+#[tokio::test]
 async fn a_disabled_users_feed_ends() {
     let server = Server::start();
     let codex = server.client("codex");

@@ -152,6 +152,11 @@ fn what_was_appended_is_read_back_also_after_a_restart() {
         assert_eq!(ledger.head(), append.records[4].head());
         assert_eq!(ledger.records(Sequence::ZERO, 9).as_ref(), Ok(&append.records));
         assert_eq!(ledger.records(Sequence(2), 2).as_deref(), Ok(&append.records[2..4]));
+        // No more once they are large enough together, but always one.
+        for (bytes, len) in [(1, 1), (append.records[0].bytes.len() + 64, 2), (usize::MAX, 9)] {
+            let found = ledger.records_within(Sequence::ZERO, 9, bytes);
+            assert_eq!(found.as_deref(), Ok(&append.records[..len.min(append.records.len())]));
+        }
         assert_eq!(ledger.records(Sequence(u64::MAX), 2), Ok(vec![]));
         assert_eq!(ledger.get(Table::History, b"b1"), Ok(Some(b"v".to_vec())));
         assert_eq!(ledger.get(Table::Tickets, b"b1"), Ok(None), "each table has its own keys");
