@@ -233,6 +233,11 @@ impl Access {
         self.users.get(user)?.person.as_ref()
     }
 
+    /// The person whose agent a user is, or else the user itself: who answers for what it takes up.
+    pub fn account(&self, user: &UserName) -> UserName {
+        self.person_of(user).unwrap_or(user).clone()
+    }
+
     /// The roles that were given to a user, by scope: in its own scope, by teams and by grants.
     /// Where a team and a grant give one in the same scope, the higher one counts. An agent has
     /// its person's, at most `write`.

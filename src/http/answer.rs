@@ -28,8 +28,17 @@ pub(super) fn bare(
     media_type: &'static str,
     body: &impl Serialize,
 ) -> Response {
-    let body = serde_json::to_vec(body).expect("an answer has text keys and finite numbers only");
-    let mut response = Response::new(Body::from(body));
+    with_body(status, media_type, Body::from(bytes(body)))
+}
+
+/// The bytes of an answer in JSON.
+pub(super) fn bytes(body: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(body).expect("an answer has text keys and finite numbers only")
+}
+
+/// An answer with a body that was rendered before, which shows no state.
+pub(super) fn with_body(status: StatusCode, media_type: &'static str, body: Body) -> Response {
+    let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));

@@ -41,6 +41,8 @@ pub(super) enum Failure {
     FeedsExhausted,
     /// As many feeds of the one who asks are open as may be.
     OwnFeedsExhausted(usize),
+    /// Too much of large answers is on its way, to all or to the one who asks.
+    LargeAnswersExhausted,
     /// Too many requests.
     TooFast {
         /// How many there may be.
@@ -98,6 +100,9 @@ impl Failure {
             Self::OwnFeedsExhausted(most) => {
                 let most = format!("at most {most} open feeds of one identity");
                 Problem::new(Code::LimitReached, most)
+            }
+            Self::LargeAnswersExhausted => {
+                Problem::new(Code::Busy, "too many large answers are on their way")
             }
             Self::TooFast { most, things, retry_after_seconds } => Problem {
                 retry_after_seconds: Some(*retry_after_seconds),
@@ -191,6 +196,7 @@ impl std::fmt::Display for Failure {
             Self::NoSuchMethod => f.write_str("malformed: method"),
             Self::FeedsExhausted => f.write_str("busy: feeds"),
             Self::OwnFeedsExhausted(most) => write!(f, "limit-reached: at most {most} feeds"),
+            Self::LargeAnswersExhausted => f.write_str("busy: large answers"),
             Self::TooFast { most, things, retry_after_seconds } => {
                 write!(
                     f,

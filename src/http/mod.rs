@@ -18,6 +18,7 @@ mod events;
 mod failure;
 mod feeds;
 mod hosts;
+mod large;
 mod locks;
 mod operations;
 mod pacing;
@@ -40,6 +41,7 @@ use crate::clock::RateClock;
 use crate::service::{Service, ServiceError};
 use failure::Failure;
 use feeds::Feeds;
+use large::Large;
 use rates::Rates;
 
 pub use routes::every_route;
@@ -69,6 +71,7 @@ struct Api {
     service: Service,
     feeds: Feeds,
     rates: Arc<Rates>,
+    large: Large,
     /// One permit for each history that may still be folded.
     folds: Arc<Semaphore>,
     /// True once the server drains: feeds and long polls end.
@@ -85,6 +88,7 @@ impl Api {
         Self {
             feeds: Feeds::new(options.feeds_per_identity),
             rates: Arc::new(rates),
+            large: Large::default(),
             folds: Arc::new(Semaphore::new(FOLDS_MAX)),
             draining: service.draining(),
             service,

@@ -14,14 +14,14 @@ use super::query::{PAGE, SCOPE};
 use super::tickets::replayed;
 use crate::domain::command::Command;
 use crate::domain::event::Event;
-use crate::domain::id::{ReplyId, RequestUuid};
+use crate::domain::id::{ReplyId, RequestUuid, Sequence};
 use crate::domain::text::{ReplyBody, ShortText, ThreadBody};
 use crate::domain::thread::{
     Fence, Links, ReplyInput, ReplyKind, Thread as Folded, ThreadKey, ThreadNumber, ThreadState,
     WriteTerms,
 };
-use crate::service::ThreadTold;
 use crate::service::query::Shown;
+use crate::service::{Service, ServiceError, ThreadTold};
 use crate::wire::list::List;
 use crate::wire::thread::{Reply, Thread, ThreadItem};
 
@@ -102,7 +102,7 @@ pub(super) async fn create(api: Api, call: Call) -> Result<Response, Failure> {
             let shown = Thread::new(&thread, told.sequence);
             Ok(answer::json(StatusCode::CREATED, told.sequence, &shown))
         }
-        None => as_it_is(&api, told).await,
+        None => as_it_is(&api, &call, told).await,
     }
 }
 
@@ -126,7 +126,7 @@ pub(super) async fn get(api: Api, call: Call) -> Result<Response, Failure> {
     let query = call.query(&[&SCOPE, &["as_of"]])?;
     let key = ThreadKey { scope: query.repo()?, number: number(&call)? };
     let (caller, moment) = (call.token_id(), moment(&query)?);
-    show(&api.read_past(move |service| service.thread(caller, &key, moment)).await?)
+    show(&api, &call, move |service| service.thread(caller, &key, moment), Part::Whole).await
 }
 
 /// `POST /v1/threads/{number}/replies`
@@ -148,11 +148,9 @@ pub(super) async fn reply(api: Api, call: Call) -> Result<Response, Failure> {
     }
     // Written before: the reply as it is now, with those to it.
     let written = told.written.expect("a reply was written, now or before");
-    let shown = api.read_past(move |service| service.thread_as_written(&thread)).await?;
-    let reply_id = shown.what.reply_at(written).expect("a thread has its replies");
-    let whole = Thread::new(&shown.what, shown.sequence);
-    let reply = whole.reply(reply_id).expect("the tree has every reply");
-    Ok(replayed(answer::json(StatusCode::OK, shown.sequence, reply), told.is_replay))
+    let read = move |service: &Service| service.thread_as_written(&thread);
+    let shown = show(&api, &call, read, Part::ReplyAt(written)).await?;
+    Ok(replayed(shown, told.is_replay))
 }
 
 /// `POST /v1/threads/{number}/close`
@@ -173,7 +171,7 @@ async fn set_state(
     let (thread, SetState { request_uuid, fence }) = (key(call)?, call.body()?);
     let command = command(thread, WriteTerms { request_uuid, fence });
     let told = api.service.write_thread(call.token_id(), command).await?;
-    as_it_is(api, told).await
+    as_it_is(api, call, told).await
 }
 
 fn key(call: &Call) -> Result<ThreadKey, Failure> {
@@ -185,13 +183,47 @@ fn number(call: &Call) -> Result<ThreadNumber, Failure> {
 }
 
 /// The thread as it is after a write.
-async fn as_it_is(api: &Api, told: ThreadTold) -> Result<Response, Failure> {
+async fn as_it_is(api: &Api, call: &Call, told: ThreadTold) -> Result<Response, Failure> {
     let key = told.thread;
-    let shown = api.read_past(move |service| service.thread_as_written(&key)).await?;
-    Ok(replayed(show(&shown)?, told.is_replay))
+    let read = move |service: &Service| service.thread_as_written(&key);
+    Ok(replayed(show(api, call, read, Part::Whole).await?, told.is_replay))
 }
 
-fn show(shown: &Shown<Folded>) -> Result<Response, Failure> {
-    let thread = Thread::new(&shown.what, shown.sequence);
-    Ok(answer::json(StatusCode::OK, shown.sequence, &thread))
+/// What is shown of a thread.
+#[derive(Clone, Copy)]
+enum Part {
+    Whole,
+    /// The reply that the event at a sequence wrote, with those to it.
+    ReplyAt(Sequence),
+}
+
+/// Reads a thread and renders it, where that may take long: a thread can be large.
+async fn show(
+    api: &Api,
+    call: &Call,
+    read: impl FnOnce(&Service) -> Result<Shown<Folded>, ServiceError> + Send + 'static,
+    part: Part,
+) -> Result<Response, Failure> {
+    let large = api.large.clone();
+    let person = api.service.account(call.token_id());
+    let turn = large.turn(&person).await;
+    api.read_past(move |service| {
+        // Kept as long as the permit for this reading is.
+        let _turn = turn;
+        let shown = read(service)?;
+        let thread = Thread::new(&shown.what, shown.sequence);
+        let json = match part {
+            Part::Whole => answer::bytes(&thread),
+            Part::ReplyAt(written) => {
+                let id = shown.what.reply_at(written).expect("a thread has its replies");
+                answer::bytes(thread.reply(id).expect("the tree has every reply"))
+            }
+        };
+        Ok(large.answer(person, json, |body| {
+            let mut response = answer::with_body(StatusCode::OK, "application/json", body);
+            answer::set_sequence(&mut response, shown.sequence);
+            response
+        }))
+    })
+    .await?
 }

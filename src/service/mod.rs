@@ -385,6 +385,18 @@ impl Service {
         }
     }
 
+    /// The person who answers for what is asked with a token, whether or not it still works.
+    ///
+    /// # Panics
+    /// If there never was such a token.
+    pub fn account(&self, token_id: TokenId) -> UserName {
+        let account = self.read(|state| {
+            let token = state.access().token(token_id)?;
+            Some(state.access().account(&token.user))
+        });
+        account.expect("a token that was accepted stays known")
+    }
+
     /// The user that a token stands for, whether or not it still works.
     fn user(&self, token_id: TokenId) -> Option<UserName> {
         self.read(|state| state.access().token(token_id).map(|token| token.user.clone()))
