@@ -85,7 +85,8 @@ fn spend(api: &Api, policy: Policy, user: &UserName, query: &str) -> Result<(), 
         Policy::Open => Ok(()),
         Policy::Holder => api.rates.holders.spend(user),
         Policy::Token => {
-            api.rates.identities.spend(user)?;
+            let person = api.service.read(|state| state.access().account(user));
+            api.rates.identities.spend(&person)?;
             let can_read =
                 |scope: &Scope| api.service.read(|state| state.access().can_read(user, scope));
             scope_named(query)

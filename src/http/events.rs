@@ -95,8 +95,9 @@ async fn page(api: &Api, query: &Query, reader: Reader, start: Start) -> Result<
 }
 
 fn feed(api: &Api, reader: Reader, start: Start) -> Result<Response, Failure> {
-    let user = api.service.look(reader.token_id, |_, user| Ok(user.clone()))?;
-    let seat = api.feeds.enter(user)?;
+    // A person's agents take from the person's: else a hundred of them would take everybody's.
+    let person = api.service.look(reader.token_id, |state, user| Ok(state.access().account(user)));
+    let seat = api.feeds.enter(person?)?;
     let ledger_id = ledger_id(api)?;
     let comment_every = COMMENT_EVERY.mul_f64(1.0 - 0.2 * chance());
     let mut frames = Box::pin(api.service.feed(reader, start, comment_every)?);

@@ -374,7 +374,13 @@ impl Service {
         };
         let (reply, answer) = oneshot::channel();
         let ask = Ask { caller: Caller::Token(caller), command, reply };
-        self.0.queue.push(lane, &owner, ask).map_err(|rejected| match rejected {
+        // A person's agents have the person's share, or a hundred of them would have everybody's.
+        // Not for what keeps a lease: there each has a turn, so none costs another its lock.
+        let line = match lane {
+            Lane::Holders => owner,
+            Lane::Others => self.read(|state| state.access().account(&owner)),
+        };
+        self.0.queue.push(lane, &line, ask).map_err(|rejected| match rejected {
             Rejected::Full => ServiceError::Busy,
             Rejected::Closed if self.has_stopped() => ServiceError::Stopped,
             Rejected::Closed => ServiceError::Draining,

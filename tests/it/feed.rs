@@ -244,6 +244,26 @@ async fn a_lost_scope_ends_its_own_feed_and_falls_silent_on_others() {
 }
 
 #[tokio::test]
+async fn a_persons_agents_have_their_feeds_from_the_persons_share() {
+    let mut server = Server::start();
+    server.kill();
+    server.serve_with(&["--feeds-per-identity", "2"]);
+    let claude = server.client("claude");
+    let mut agents = Vec::new();
+    for name in ["one", "two"] {
+        let made = claude.post("/v1/agents", json!({ "name": name })).await;
+        agents.push(server.client_with(made.body["token"].as_str().expect("it is shown")));
+    }
+    let feeds = [
+        Feed::open(&server, &claude, "", None).await,
+        Feed::open(&server, &agents[0], "", None).await,
+    ];
+    assert!(feeds.iter().all(|feed| feed.status() == 200));
+    assert_eq!(Feed::open(&server, &agents[1], "", None).await.status(), 429);
+    assert_eq!(Feed::open(&server, &server.client("codex"), "", None).await.status(), 200);
+}
+
+#[tokio::test]
 async fn a_page_of_long_replies_is_short_and_goes_on() {
     let server = Server::start();
     let claude = server.client("claude");
