@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use super::args::AcquireArgs;
 use super::locks::exit_code;
-use super::notes::name_request;
-use super::output::{Format, Output};
+use super::output::{Format, Output, name_request};
 use super::signals::{Stop, killed_by};
 use super::{Ended, text};
 use crate::client::{Acquire, Client, ClientError, LONG_POLL_SECONDS_MAX, Reply, lease_deadline};

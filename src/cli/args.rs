@@ -3,10 +3,11 @@
 //! A value is parsed into the type that can't be wrong, so a wrong one ends here with exit code 2
 //! and nothing is sent. Deliberately absent: a flag for the token, which every process list shows.
 
+mod activity;
 mod admin;
-mod note;
 mod scope;
 mod setup;
+mod thread;
 mod value;
 
 use std::path::PathBuf;
@@ -20,19 +21,24 @@ use crate::domain::name::LockName;
 use crate::domain::scope::LockKey;
 use crate::domain::text::ShortText;
 use crate::domain::time::{LeaseSeconds, WaitSeconds};
+pub(super) use activity::ActivityCommand;
 pub(super) use admin::{AccessCommand, IdentityCommand};
-pub(super) use note::{BodyArgs, NoteCommand, TermsArgs};
 pub(super) use scope::{ScopeArgs, ScopeIfAny};
 pub(super) use setup::SetupCommand;
+pub(super) use thread::{BodyArgs, TermsArgs, ThreadCommand, Under};
 use value::{fence_token, lease, limit, named, sequence, server_url, short_text, uuid, wait};
 
 const AFTER_HELP: &str = "\
 Environment:
-  PEARING_URL      where the server is, as --url
-  PEARING_TOKEN    the token, unless --token-file or --profile is given
-  PEARING_PROFILE  which profile, as --profile; its token only if PEARING_TOKEN isn't set
-  PEARING_CONFIG   the file of profiles, as --config
-  PEARING_OUTPUT   json is the same as --json; text is the default
+  PEARING_URL          where the server is, as --url
+  PEARING_TOKEN        the token, unless --token-file or --profile is given
+  PEARING_PROFILE      which profile, as --profile; its token only if PEARING_TOKEN isn't set
+  PEARING_CONFIG       the file of profiles, as --config
+  XDG_CONFIG_HOME      where that file is without PEARING_CONFIG: pearing/config.toml below it
+  PEARING_OUTPUT       json is the same as --json; text is the default
+  PEARING_LOCK_NAME    with PEARING_FENCE_TOKEN: the hold that a thread is written under,
+  PEARING_FENCE_TOKEN    as --fence-lock and --fence-token
+  PEARING_SCOPE        where that lock is; in another scope than the thread's it doesn't count
 
 Exit codes:
   0   done; of acquire-lock: the lock is HELD
@@ -45,7 +51,8 @@ Exit codes:
 Results go to stdout, messages to stderr. A failed acquire-lock prints nothing on stdout, unless \
 --json is given: then it prints the ticket that was recorded.";
 
-/// Take, keep and release lease locks of a Pearing server.
+/// Take, keep and release lease locks of a Pearing server, say what you are doing, and leave word
+/// in threads.
 #[derive(Debug, Parser)]
 #[command(name = "pearing-cli", version, after_help = AFTER_HELP)]
 pub(super) struct Cli {
@@ -274,9 +281,12 @@ pub(super) enum Call {
         #[command(flatten)]
         page: PageArgs,
     },
-    /// Threads and activity.
+    /// Activity.
     #[command(flatten)]
-    Note(NoteCommand),
+    Activity(ActivityCommand),
+    /// Threads.
+    #[command(flatten)]
+    Thread(ThreadCommand),
     /// Show who the token stands for
     Whoami,
     /// Identities.

@@ -6,13 +6,14 @@
 //! Deliberately absent: rules of locks. The server has them, and nothing here second-guesses it.
 
 mod acquire;
+mod activity;
 mod admin;
 mod args;
+mod body;
 mod connection;
 mod environment;
 mod events;
 mod locks;
-mod notes;
 mod output;
 mod private;
 mod profiles;
@@ -20,6 +21,7 @@ mod setup;
 mod signals;
 mod text;
 mod thread_text;
+mod threads;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -112,11 +114,16 @@ async fn run(cli: &Cli, environment: &Environment, output: &mut Output) -> Ended
         Command::Setup(command) => return setup::run(said, output, command).await,
     };
     let connection = said.connection()?;
-    let ended = call(command, &connection, output).await;
+    let ended = call(command, &connection, environment, output).await;
     Ok(ended.unwrap_or_else(|failure| fail(&failure, Some(&connection.server), output)))
 }
 
-async fn call(command: &Call, connection: &Connection, output: &mut Output) -> Ended {
+async fn call(
+    command: &Call,
+    connection: &Connection,
+    environment: &Environment,
+    output: &mut Output,
+) -> Ended {
     let Connection { server, token } = connection;
     let client = Client::new(&server.url, &token.text)?;
     match command {
@@ -164,7 +171,8 @@ async fn call(command: &Call, connection: &Connection, output: &mut Output) -> E
             output.result(&reply.json, || admin::whoami(&reply.body, server, &token.source))?;
             Ok(EXIT_DONE)
         }
-        Call::Note(command) => notes::note(&client, output, command).await,
+        Call::Activity(command) => activity::activity(&client, output, command).await,
+        Call::Thread(command) => threads::thread(&client, output, environment, command).await,
         Call::Identity(command) => admin::identity(&client, output, command).await,
         Call::Access(command) => admin::access(&client, output, command).await,
     }
