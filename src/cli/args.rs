@@ -48,8 +48,8 @@ Exit codes:
   8   unreachable or busy: retry with the same request UUID
   1   any other error
 
-Results go to stdout, messages to stderr. A failed acquire-lock prints nothing on stdout, unless \
---json is given: then it prints the ticket that was recorded.";
+Results go to stdout, messages to stderr. What is refused prints nothing on stdout, unless --json \
+is given: then it prints the problem (RFC 9457), with the ticket if one was recorded.";
 
 /// Take, keep and release lease locks of a Pearing server, say what you are doing, and leave word
 /// in threads.
@@ -81,7 +81,7 @@ pub(super) struct Global {
     /// The file of profiles [default: PEARING_CONFIG, or ~/.config/pearing/config.toml]
     #[arg(long, global = true, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(super) config: Option<PathBuf>,
-    /// Print the response's JSON on one line
+    /// Print the response's JSON on one line, also that of a refusal
     #[arg(long, global = true)]
     pub(super) json: bool,
 }
