@@ -228,7 +228,7 @@ fn explain(failure: &Failure, server: Option<&Server>, output: &mut Output) {
                     output.message("stop: the lock is not yours any more");
                 }
                 Code::StaleFence => {
-                    output.message("stop: that hold is over, and nothing was done under it");
+                    output.message("stop: nothing was done under that hold");
                 }
                 Code::Busy | Code::LimitReached | Code::DiskFull => {
                     if let Some(seconds) = refused.problem.retry_after_seconds {
