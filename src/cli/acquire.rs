@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use super::args::AcquireArgs;
 use super::locks::exit_code;
-use super::notes::name_request;
-use super::output::{Format, Output};
+use super::output::{Format, Output, name_request};
 use super::signals::{Stop, killed_by};
 use super::{Ended, text};
 use crate::client::{Acquire, Client, ClientError, LONG_POLL_SECONDS_MAX, Reply, lease_deadline};
@@ -58,6 +57,11 @@ fn finish(output: &mut Output, lock: &LockKey, reply: &Reply<Answer>) -> Ended {
     }
     if is_lost {
         output.message("the lease ran out before the answer arrived: the lock is lost");
+    } else if ticket.state == State::Held && ticket.depth > 1 && !reply.is_replay {
+        output.message(&format!(
+            "joined your own hold, now {} tickets: --no-reentrant contends instead",
+            ticket.depth
+        ));
     }
     for line in why_not(lock, &reply.body).lines() {
         output.message(line);
@@ -78,15 +82,23 @@ fn why_not(lock: &LockKey, answer: &Answer) -> String {
             "{code}: position {} for {lock_name} in {scope}{held_by}\nask again: {}\ngive up:   {}",
             ticket.queue_position.unwrap_or(0),
             text::ticket_command("get-lock-ticket", lock, ticket.ticket_id)
-                + &format!(" --wait {LONG_POLL_SECONDS_MAX}"),
+                + &format!(" --wait {LONG_POLL_SECONDS_MAX} --exit-status"),
             text::ticket_command("release-lock-ticket", lock, ticket.ticket_id),
         ),
         State::Contended => {
             let retry = answer.retry_after_seconds.unwrap_or(1);
-            format!(
-                "{code}: {lock_name} in {scope} is taken{held_by}\n\
-                 try again in {retry} s with a new request UUID, or wait for it: --wait-seconds N"
-            )
+            let again = format!("try again in {retry} s with a new request UUID");
+            let is_own = holder.is_some_and(|holder| holder.owner == ticket.owner);
+            let advice = if is_own {
+                let owner = &ticket.owner;
+                format!("another session of {owner} has it, which can't be waited for: {again}")
+            } else if ticket.wait_seconds > 0 {
+                // It asked to wait already, so its own identity waits, and it would not join.
+                format!("another session of {} waits for it already: {again}", ticket.owner)
+            } else {
+                format!("{again}, or wait for it: --wait-seconds N")
+            };
+            format!("{code}: {lock_name} in {scope} is taken{held_by}\n{advice}")
         }
         State::DeadlockRejected => format!(
             "{code}: waiting for {lock_name} in {scope} would never end\n{}\

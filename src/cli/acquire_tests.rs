@@ -126,10 +126,36 @@ fn who_waits_is_told_how_to_ask_again_and_how_to_give_up() {
     let expected = "waiting: position 1 for thread-work.42 in teams/platform/website; \
         held by codex (deploys), 8.9 s left\n\
         ask again: pearing-cli get-lock-ticket thread-work.42 \
-        6bb65939-0db9-4fe2-83a7-ff6dfc3b00af --repo teams/platform/website --wait 25\n\
+        6bb65939-0db9-4fe2-83a7-ff6dfc3b00af --repo teams/platform/website --wait 25 \
+        --exit-status\n\
         give up:   pearing-cli release-lock-ticket thread-work.42 \
         6bb65939-0db9-4fe2-83a7-ff6dfc3b00af --repo teams/platform/website\n";
     assert_eq!(err, expected);
+}
+
+#[test]
+fn who_joins_its_own_hold_is_told_so_once() {
+    let mut joined = reply("held");
+    joined.body.ticket.depth = 2;
+    let (code, _, err) = ended(Format::Text, &joined);
+    assert_eq!(code, 0);
+    assert_eq!(err, "joined your own hold, now 2 tickets: --no-reentrant contends instead\n");
+    joined.is_replay = true;
+    assert_eq!(ended(Format::Text, &joined).2, "", "it was told before");
+}
+
+#[test]
+fn who_contends_is_told_to_wait_only_if_it_could() {
+    let mut contended = reply("contended");
+    let (_, _, err) = ended(Format::Text, &contended);
+    assert!(err.contains("request UUID, or wait for it: --wait-seconds N\n"), "{err}");
+    contended.body.ticket.wait_seconds = 30;
+    let (_, _, err) = ended(Format::Text, &contended);
+    assert!(err.contains("another session of claude waits for it already"), "{err}");
+    contended.body.ticket.owner = "codex".parse().expect("a name");
+    let (_, _, err) = ended(Format::Text, &contended);
+    assert!(err.contains("another session of codex has it, which can't be waited for"), "{err}");
+    assert!(!err.contains("--wait-seconds"), "{err}");
 }
 
 #[test]

@@ -3,10 +3,11 @@
 //! A value is parsed into the type that can't be wrong, so a wrong one ends here with exit code 2
 //! and nothing is sent. Deliberately absent: a flag for the token, which every process list shows.
 
+mod activity;
 mod admin;
-mod note;
 mod scope;
 mod setup;
+mod thread;
 mod value;
 
 use std::path::PathBuf;
@@ -20,19 +21,24 @@ use crate::domain::name::LockName;
 use crate::domain::scope::LockKey;
 use crate::domain::text::ShortText;
 use crate::domain::time::{LeaseSeconds, WaitSeconds};
+pub(super) use activity::ActivityCommand;
 pub(super) use admin::{AccessCommand, IdentityCommand};
-pub(super) use note::{BodyArgs, NoteCommand, TermsArgs};
 pub(super) use scope::{ScopeArgs, ScopeIfAny};
 pub(super) use setup::SetupCommand;
+pub(super) use thread::{BodyArgs, TermsArgs, ThreadCommand, Under};
 use value::{fence_token, lease, limit, named, sequence, server_url, short_text, uuid, wait};
 
 const AFTER_HELP: &str = "\
 Environment:
-  PEARING_URL      where the server is, as --url
-  PEARING_TOKEN    the token, unless --token-file or --profile is given
-  PEARING_PROFILE  which profile, as --profile; its token only if PEARING_TOKEN isn't set
-  PEARING_CONFIG   the file of profiles, as --config
-  PEARING_OUTPUT   json is the same as --json; text is the default
+  PEARING_URL          where the server is, as --url
+  PEARING_TOKEN        the token, unless --token-file or --profile is given
+  PEARING_PROFILE      which profile, as --profile; its token only if PEARING_TOKEN isn't set
+  PEARING_CONFIG       the file of profiles, as --config
+  XDG_CONFIG_HOME      where that file is without PEARING_CONFIG: pearing/config.toml below it
+  PEARING_OUTPUT       json is the same as --json; text is the default
+  PEARING_LOCK_NAME    with PEARING_FENCE_TOKEN: the hold that a thread is written under,
+  PEARING_FENCE_TOKEN    as --fence-lock and --fence-token
+  PEARING_SCOPE        where that lock is; in another scope than the thread's it doesn't count
 
 Exit codes:
   0   done; of acquire-lock: the lock is HELD
@@ -42,10 +48,11 @@ Exit codes:
   8   unreachable or busy: retry with the same request UUID
   1   any other error
 
-Results go to stdout, messages to stderr. A failed acquire-lock prints nothing on stdout, unless \
---json is given: then it prints the ticket that was recorded.";
+Results go to stdout, messages to stderr. What is refused prints nothing on stdout, unless --json \
+is given: then it prints the problem (RFC 9457), with the ticket if one was recorded.";
 
-/// Take, keep and release lease locks of a Pearing server.
+/// Take, keep and release lease locks of a Pearing server, say what you are doing, and leave word
+/// in threads.
 #[derive(Debug, Parser)]
 #[command(name = "pearing-cli", version, after_help = AFTER_HELP)]
 pub(super) struct Cli {
@@ -74,7 +81,7 @@ pub(super) struct Global {
     /// The file of profiles [default: PEARING_CONFIG, or ~/.config/pearing/config.toml]
     #[arg(long, global = true, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(super) config: Option<PathBuf>,
-    /// Print the response's JSON on one line
+    /// Print the response's JSON on one line, also that of a refusal
     #[arg(long, global = true)]
     pub(super) json: bool,
 }
@@ -274,9 +281,12 @@ pub(super) enum Call {
         #[command(flatten)]
         page: PageArgs,
     },
-    /// Threads and activity.
+    /// Activity.
     #[command(flatten)]
-    Note(NoteCommand),
+    Activity(ActivityCommand),
+    /// Threads.
+    #[command(flatten)]
+    Thread(ThreadCommand),
     /// Show who the token stands for
     Whoami,
     /// Identities.

@@ -11,11 +11,13 @@ use super::Failure;
 use super::args::Global;
 use super::environment::Environment;
 use super::private;
-use super::profiles::{self, Profile, ProfileName};
+use super::profiles::{self, Profile, ProfileName, Profiles};
 use crate::client::ServerUrl;
 use crate::wire::token;
 
 const DEFAULT_URL: &str = "http://127.0.0.1:7420";
+const NO_TOKEN: &str =
+    "log in with `pearing-cli login`, set PEARING_TOKEN, or name a file by --token-file";
 
 /// Who is asked, and as whom.
 pub(super) struct Connection {
@@ -86,20 +88,19 @@ impl Said<'_> {
     /// Who is asked, and as whom.
     pub(super) fn connection(self) -> Result<Connection, Failure> {
         let own = self.own_token()?;
-        let name = match self.named_profile()? {
-            None if own.is_some() => None,
-            None => Some(ProfileName::default()),
-            name => name,
+        let (named, url) = (self.named_profile()?, self.url()?);
+        let own = match (own, &named) {
+            (Some(token), None) => {
+                return Ok(Connection { server: url.unwrap_or_else(default_server), token });
+            }
+            (own, _) => own,
         };
-        let url = self.url()?;
-        let Some(name) = name else {
-            let token = own.ok_or_else(no_token)?;
-            return Ok(Connection { server: url.unwrap_or_else(default_server), token });
-        };
+        let is_named = named.is_some();
+        let name = named.unwrap_or_default();
         let profile = match self.profile(&name)? {
             Some(profile) => profile,
-            None if self.named_profile()?.is_none() => return Err(no_token()),
-            None => return Err(self.no_profile(&name)),
+            None if is_named => return Err(self.no_profile(&name)),
+            None => return Err(self.no_token()),
         };
         if let (None, Some(given)) = (&own, &url)
             && given.url != profile.url
@@ -169,12 +170,32 @@ impl Said<'_> {
         })
     }
 
+    /// Every profile. Without a file there are none.
+    fn profiles(self) -> Result<Profiles, Failure> {
+        self.path_if_any().map_or(Ok(Profiles::new()), profiles::read)
+    }
+
     /// A profile, if there is a file and it is in there.
     pub(super) fn profile(self, name: &ProfileName) -> Result<Option<Profile>, Failure> {
-        match self.path_if_any() {
-            Some(path) => Ok(profiles::read(path)?.remove(name)),
-            None => Ok(None),
-        }
+        Ok(self.profiles()?.remove(name))
+    }
+
+    /// What is said where no token is, nor a profile that would be taken without being named.
+    fn no_token(self) -> Failure {
+        let names: Vec<String> = match self.profiles() {
+            Ok(profiles) => profiles.keys().map(ToString::to_string).collect(),
+            Err(failure) => return failure,
+        };
+        Failure::Token(match &names[..] {
+            [] => NO_TOKEN.to_owned(),
+            [name] => {
+                format!("there is the profile {name}: name it by --profile or PEARING_PROFILE")
+            }
+            names => format!(
+                "there are the profiles {}: name one by --profile or PEARING_PROFILE",
+                names.join(", ")
+            ),
+        })
     }
 
     /// What is said of a profile that isn't there.
@@ -204,11 +225,6 @@ pub(super) fn checked(text: String, source: TokenSource) -> Result<FoundToken, F
 pub(super) fn default_server() -> Server {
     let url = DEFAULT_URL.parse().expect("the default is an address");
     Server { url, source: UrlSource::Default }
-}
-
-fn no_token() -> Failure {
-    let what = "log in with `pearing-cli login`, set PEARING_TOKEN, or name a file by --token-file";
-    Failure::Token(what.to_owned())
 }
 
 fn another_server(name: &ProfileName, profile: &Profile, given: &Server) -> Failure {

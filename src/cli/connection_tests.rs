@@ -121,6 +121,17 @@ fn what_is_missing_is_said() {
         assert_eq!(failure.exit_code(), 2);
         assert!(failure.to_string().contains("no profile nobody in "), "{failure}");
     }
+    let work = format!("[profiles.work]\nurl = 'http://work'\ntoken = '{}'\n", token(OF_WORK));
+    let ana = work.replace("work", "ana");
+    for (text, said) in [
+        (work.clone(), "there is the profile work: name it by --profile or"),
+        (work + &ana, "there are the profiles ana, work: name one by --profile or"),
+    ] {
+        machine.write("config.toml", &text);
+        let failure = machine.find("", "").expect_err("none is the default");
+        assert_eq!(failure.exit_code(), 7);
+        assert!(failure.to_string().contains(said), "{failure}");
+    }
     let failure = machine.find("", "PROFILE=a/b").expect_err("no name");
     assert_eq!(failure.exit_code(), 2);
     fs::remove_file(machine.0.path().join("config.toml")).expect("it is there");

@@ -14,6 +14,12 @@ pub(super) struct Environment {
     pub(super) profile: Option<String>,
     /// `PEARING_OUTPUT`
     pub(super) output: Option<String>,
+    /// `PEARING_LOCK_NAME`
+    pub(super) lock_name: Option<String>,
+    /// `PEARING_FENCE_TOKEN`
+    pub(super) fence_token: Option<String>,
+    /// `PEARING_SCOPE`
+    pub(super) scope: Option<String>,
     /// Where the file of profiles is, if that can be told.
     pub(super) config: Option<PathBuf>,
 }
@@ -31,6 +37,8 @@ impl Environment {
             let text = set(name)?.to_string_lossy().trim().to_owned();
             (!text.is_empty()).then_some(text)
         };
+        // As they stand: a blank one is a mistake, and no write goes out without its fence for it.
+        let exact = |name: &str| set(name).map(|value| value.to_string_lossy().into_owned());
         let path = |name: &str| set(name).map(PathBuf::from);
         // A path that depends on where one happens to be is no place for a configuration.
         let folder = |name: &str| path(name).filter(|path| path.is_absolute());
@@ -41,6 +49,9 @@ impl Environment {
             token: text("PEARING_TOKEN"),
             profile: text("PEARING_PROFILE"),
             output: text("PEARING_OUTPUT"),
+            lock_name: exact("PEARING_LOCK_NAME"),
+            fence_token: exact("PEARING_FENCE_TOKEN"),
+            scope: exact("PEARING_SCOPE"),
             config: path("PEARING_CONFIG").or_else(in_home),
         }
     }
@@ -48,6 +59,8 @@ impl Environment {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStringExt as _;
+
     use super::*;
 
     fn of(variables: &[(&str, &str)]) -> Environment {
@@ -76,5 +89,17 @@ mod tests {
         let empty = of(&[("PEARING_URL", ""), ("PEARING_TOKEN", " \n"), ("PEARING_OUTPUT", "")]);
         assert_eq!((empty.url, empty.token, empty.output), (None, None, None));
         assert_eq!(of(&[("PEARING_TOKEN", " t\n")]).token.as_deref(), Some("t"));
+    }
+    #[test]
+    fn what_is_no_text_is_not_taken_for_unset() {
+        let variable = |name: &str| {
+            let is_fence = name.starts_with("PEARING_FENCE") || name.starts_with("PEARING_LOCK");
+            is_fence.then(|| OsString::from_vec(vec![b'7', 0xff]))
+        };
+        let environment = Environment::of(variable);
+        assert_eq!(environment.lock_name.as_deref(), Some("7\u{fffd}"));
+        assert_eq!(environment.fence_token.as_deref(), Some("7\u{fffd}"));
+        let blank = of(&[("PEARING_FENCE_TOKEN", " "), ("PEARING_SCOPE", "")]);
+        assert_eq!((blank.fence_token.as_deref(), blank.scope), (Some(" "), None));
     }
 }

@@ -1,18 +1,20 @@
 //! `pearing-cli`: parses a command line, calls the server through the typed client, prints what
 //! came, and says by its exit code how it ended.
 //!
-//! The exit codes are those of the one table in [`problem`](crate::wire::problem). A refusal
-//! prints nothing on stdout; its code and its words go to stderr.
+//! The exit codes are those of the one table in [`problem`](crate::wire::problem). The code and
+//! the words of a refusal go to stderr; on stdout it prints nothing as text, and as JSON the
+//! problem that came.
 //! Deliberately absent: rules of locks. The server has them, and nothing here second-guesses it.
 
 mod acquire;
+mod activity;
 mod admin;
 mod args;
+mod body;
 mod connection;
 mod environment;
 mod events;
 mod locks;
-mod notes;
 mod output;
 mod private;
 mod profiles;
@@ -20,6 +22,7 @@ mod setup;
 mod signals;
 mod text;
 mod thread_text;
+mod threads;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -30,7 +33,7 @@ use crate::client::{Client, ClientError};
 use crate::wire::problem::{Code, EXIT_DONE, EXIT_OTHER, EXIT_USAGE};
 use crate::wire::ticket::{State, Ticket};
 use args::{Call, Cli, Command, Global};
-use connection::{Connection, Said, Server};
+use connection::{Connection, Said, Server, TokenSource};
 use environment::Environment;
 use output::{Format, Output};
 
@@ -55,6 +58,11 @@ enum Failure {
 }
 
 impl Failure {
+    /// Whether the server refused with this code.
+    fn is(&self, code: Code) -> bool {
+        matches!(self, Self::Client(ClientError::Problem(refused)) if refused.problem.code == code)
+    }
+
     fn exit_code(&self) -> u8 {
         match self {
             Self::Client(ClientError::Setup(_)) | Self::Usage(_) => EXIT_USAGE,
@@ -88,8 +96,14 @@ pub fn main(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(ended.unwrap_or_else(|failure| fail(&failure, None, &mut output)))
 }
 
-/// Says why a command failed, and at which server if it came so far. Returns the exit code.
+/// Says why a command failed, and at which server if it came so far; as JSON, prints the problem
+/// too. Returns the exit code.
 fn fail(failure: &Failure, server: Option<&Server>, output: &mut Output) -> u8 {
+    if let Failure::Client(ClientError::Problem(refused)) = failure
+        && let Err(error) = output.result(&refused.json, String::new)
+    {
+        output.message(&format!("pearing-cli: {}", Failure::Write(error)));
+    }
     output.message(&format!("pearing-cli: {failure}"));
     explain(failure, server, output);
     failure.exit_code()
@@ -112,11 +126,25 @@ async fn run(cli: &Cli, environment: &Environment, output: &mut Output) -> Ended
         Command::Setup(command) => return setup::run(said, output, command).await,
     };
     let connection = said.connection()?;
-    let ended = call(command, &connection, output).await;
-    Ok(ended.unwrap_or_else(|failure| fail(&failure, Some(&connection.server), output)))
+    if let (TokenSource::Environment, Some(name)) = (&connection.token.source, &environment.profile)
+    {
+        output.message(&format!("PEARING_TOKEN is used, and not the token of profile {name}"));
+    }
+    let ended = call(command, &connection, environment, output).await;
+    let Err(failure) = ended else { return ended };
+    let exit_code = fail(&failure, Some(&connection.server), output);
+    if matches!(command, Call::HeartbeatLockTicket { .. }) && failure.is(Code::Forbidden) {
+        output.message("the lease can't be extended any more: stop before it ends");
+    }
+    Ok(exit_code)
 }
 
-async fn call(command: &Call, connection: &Connection, output: &mut Output) -> Ended {
+async fn call(
+    command: &Call,
+    connection: &Connection,
+    environment: &Environment,
+    output: &mut Output,
+) -> Ended {
     let Connection { server, token } = connection;
     let client = Client::new(&server.url, &token.text)?;
     match command {
@@ -164,7 +192,8 @@ async fn call(command: &Call, connection: &Connection, output: &mut Output) -> E
             output.result(&reply.json, || admin::whoami(&reply.body, server, &token.source))?;
             Ok(EXIT_DONE)
         }
-        Call::Note(command) => notes::note(&client, output, command).await,
+        Call::Activity(command) => activity::activity(&client, output, command).await,
+        Call::Thread(command) => threads::thread(&client, output, environment, command).await,
         Call::Identity(command) => admin::identity(&client, output, command).await,
         Call::Access(command) => admin::access(&client, output, command).await,
     }
@@ -191,14 +220,16 @@ fn explain(failure: &Failure, server: Option<&Server>, output: &mut Output) {
                     reason.unwrap_or_default()
                 ));
             }
-            let is_waiting = |ticket: &Ticket| ticket.state == State::Waiting;
             match refused.problem.code {
                 // It never had the lock, so it has lost nothing.
-                Code::TicketNotHeld if refused.problem.ticket.as_ref().is_some_and(is_waiting) => {}
-                Code::TicketNotHeld | Code::TicketEnded => output.message(
-                    "the lock is not yours: stop, unless the target itself accepts \
-                     your fence token",
-                ),
+                Code::TicketNotHeld
+                    if refused.problem.ticket.as_ref().is_some_and(was_never_held) => {}
+                Code::TicketNotHeld | Code::TicketEnded => {
+                    output.message("stop: the lock is not yours any more");
+                }
+                Code::StaleFence => {
+                    output.message("stop: nothing was done under that hold");
+                }
                 Code::Busy | Code::LimitReached | Code::DiskFull => {
                     if let Some(seconds) = refused.problem.retry_after_seconds {
                         output.message(&format!("ask again in {seconds} s, as it was"));
@@ -212,6 +243,17 @@ fn explain(failure: &Failure, server: Option<&Server>, output: &mut Output) {
         | Failure::Store(_)
         | Failure::Token(_)
         | Failure::Usage(_) => {}
+    }
+}
+
+fn was_never_held(ticket: &Ticket) -> bool {
+    match ticket.state {
+        State::Waiting
+        | State::Contended
+        | State::DeadlockRejected
+        | State::Cancelled
+        | State::TimedOut => true,
+        State::Held | State::Released | State::Expired | State::Broken => false,
     }
 }
 

@@ -6,6 +6,9 @@
 
 use std::io::{self, Write};
 
+use crate::domain::id::RequestUuid;
+use crate::random;
+
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
@@ -83,8 +86,18 @@ impl Output {
     }
 }
 
+/// The request UUID that was given, or a new one, which is printed: so it is known before anything
+/// is sent under it.
+pub(super) fn name_request(output: &mut Output, given: Option<RequestUuid>) -> RequestUuid {
+    given.unwrap_or_else(|| {
+        let made = RequestUuid(random::uuid());
+        output.message(&format!("request_uuid {made}"));
+        made
+    })
+}
+
 /// Characters that steer a terminal, or turn the direction of what follows.
-fn is_steering(c: char) -> bool {
+pub(super) fn is_steering(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -159,7 +159,8 @@ mod tests {
         assert!(!beside(&path, ".new").exists());
     }
 
-    #[tokio::test]
+    /// Time is simulated: a pause takes none.
+    #[tokio::test(start_paused = true)]
     async fn one_at_a_time_has_the_claim() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("deep/er/secret");

@@ -72,15 +72,18 @@ pub(super) fn read(path: &Path) -> Result<Profiles, Failure> {
     parse(&text).map_err(|why| damaged(path, &why))
 }
 
-/// Keeps a profile, in the place of the one that has this name.
+/// Keeps a profile, in the place of the one that has this name. Returns that one.
 pub(super) async fn keep(
     path: &Path,
     name: &ProfileName,
     profile: &Profile,
-) -> Result<(), Failure> {
+) -> Result<Option<Profile>, Failure> {
     let claim = Claim::wait_for(path).await?;
-    let text = put(&claim.read()?, name, profile).map_err(|why| damaged(path, &why))?;
-    claim.replace(&text)
+    let before = claim.read()?;
+    let replaced = parse(&before).map_err(|why| damaged(path, &why))?.remove(name);
+    let text = put(&before, name, profile).map_err(|why| damaged(path, &why))?;
+    claim.replace(&text)?;
+    Ok(replaced)
 }
 
 /// Forgets a profile. Returns whether there was one.

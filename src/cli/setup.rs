@@ -117,9 +117,17 @@ impl Login<'_> {
         };
         let path = said.path()?;
         let profile = Profile { url: server.url.clone(), token: token.text };
-        profiles::keep(path, name, &profile).await?;
+        let replaced = profiles::keep(path, name, &profile).await?;
         let source = TokenSource::Profile(name.clone(), path.to_owned());
         output.result(&reply.json, || admin::whoami(&reply.body, server, &source))?;
+        if let Some(old) = replaced.filter(|old| old.token != profile.token) {
+            output.message(&format!(
+                "profile {name} was replaced: its old token{} is still valid at {}, until it is \
+                 revoked",
+                id_of(&old),
+                old.url
+            ));
+        }
         if said.environment.token.is_some() {
             output.message(&format!(
                 "PEARING_TOKEN is set, and wins unless --profile {name} is given"
@@ -134,7 +142,15 @@ fn read_line() -> Result<FoundToken, Failure> {
     let mut line = String::new();
     let read = io::stdin().lock().take(INPUT_BYTES_MAX).read_line(&mut line);
     read.map_err(|why| Failure::Usage(format!("stdin: {why}")))?;
+    if line.trim().is_empty() {
+        return Err(Failure::Token("stdin was empty".to_owned()));
+    }
     checked(line, TokenSource::Input)
+}
+
+/// The id of a profile's token, with a space before it; nothing, if it has none.
+fn id_of(profile: &Profile) -> String {
+    token::parse(&profile.token).map(|id| format!(" {id}")).unwrap_or_default()
 }
 
 /// A terminal that doesn't show what is typed, until this is dropped.
@@ -166,9 +182,9 @@ async fn logout(said: Said<'_>, output: &mut Output) -> Ended {
     }
     let json = serde_json::json!({ "profile": name.to_string() });
     output.result(&json.to_string(), || format!("profile {name} forgotten"))?;
-    let token_id = token::parse(&profile.token).map(|id| format!(" {id}")).unwrap_or_default();
     output.message(&format!(
-        "its token{token_id} is still valid at {}, until an administrator revokes it",
+        "its token{} is still valid at {}, until an administrator revokes it",
+        id_of(&profile),
         profile.url
     ));
     Ok(EXIT_DONE)

@@ -217,9 +217,14 @@ pub(super) fn tickets(tickets: &[Ticket]) -> String {
 }
 
 /// What of an event's data is shown, in this order. The subject says the scope and the lock.
-const SHOWN: [&str; 16] = [
+const SHOWN: [&str; 21] = [
     "owner",
     "user",
+    "person",
+    "title",
+    "kind",
+    "reply_id",
+    "activity",
     "team",
     "role",
     "admin",
@@ -242,7 +247,7 @@ pub(super) fn event(json: &str) -> String {
         return json.replace('\n', " ");
     };
     let mut line = format!(
-        "{:>6}  {}  {:<22}  {:<12}  {}",
+        "{:>6}  {}  {:<22}  by {:<12}  {}",
         event.id,
         event.time,
         event.plain_type(),
@@ -256,6 +261,12 @@ pub(super) fn event(json: &str) -> String {
             Some(value) => {
                 let _ = write!(line, "  {name}={value}");
             }
+        }
+    }
+    // Under the names of the flags that say it of a write.
+    if let Some(Value::Object(fence)) = data.get("fence") {
+        for (flag, name) in [("fence_lock", "lock_name"), ("fence_token", "fence_token")] {
+            let _ = write!(line, "  {flag}={}", fence.get(name).unwrap_or(&Value::Null));
         }
     }
     line.replace('\n', " ")
@@ -279,19 +290,50 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_one_line_that_names_its_lock_and_fence_token() {
-        let json = concat!(
-            r#"{"specversion":"1.0","id":"7","source":"/ledgers/x","#,
-            r#""type":"pearing.lock.acquired","subject":"teams/platform/website/locks/x","#,
-            r#""time":"2026-01-01T00:00:00.000Z","datacontenttype":"application/json","#,
-            r#""dataschema":"s","actor":"ana","hash":"ab","data":{"owner":"ana","fence_token":7,"#,
-            r#""note":null,"depth":1}}"#,
-        );
+    fn an_event_is_one_line_that_says_who_did_what() {
+        const REPO: &str = "teams/platform/website";
+        let line = |plain_type: &str, subject: &str, data: &str| {
+            event(&format!(
+                r#"{{"specversion":"1.0","id":"7","source":"/ledgers/x",
+                "type":"pearing.{plain_type}","subject":"{subject}",
+                "time":"2026-01-01T00:00:00.000Z","datacontenttype":"application/json",
+                "dataschema":"s","actor":"ana","hash":"ab","data":{data}}}"#
+            ))
+        };
+        let lock = format!("{REPO}/locks/x");
         assert_eq!(
-            event(json),
-            "     7  2026-01-01T00:00:00.000Z  lock.acquired           ana           \
+            line(
+                "lock.acquired",
+                &lock,
+                r#"{"owner":"ana","fence_token":7,"note":null,"depth":1}"#
+            ),
+            "     7  2026-01-01T00:00:00.000Z  lock.acquired           by ana           \
              teams/platform/website/locks/x  owner=\"ana\"  fence_token=7  depth=1"
         );
+        let thread = format!("{REPO}/threads/42");
+        let fence = r#""fence":{"lock_name":"x","fence_token":977}"#;
+        for (plain_type, data, said) in [
+            ("thread.created", r#""title":"Slow start","fence":null"#, r#"  title="Slow start""#),
+            (
+                "thread.replied",
+                &format!(r#""kind":"review","reply_id":"0a","body":"Good.",{fence}"#),
+                r#"  kind="review"  reply_id="0a"  fence_lock="x"  fence_token=977"#,
+            ),
+            (
+                "thread.closed",
+                &format!(r#""user":"ana",{fence}"#),
+                r#"  user="ana"  fence_lock="x"  fence_token=977"#,
+            ),
+            (
+                "activity.updated",
+                r#""user":"ana","activity":"Reads","request_uuid":null"#,
+                r#"  user="ana"  activity="Reads""#,
+            ),
+        ] {
+            let shown = line(plain_type, &thread, &format!("{{{data}}}"));
+            let (_, rest) = shown.split_once("  by ana           ").expect("it names the actor");
+            assert_eq!(rest, format!("{thread}{said}"), "{plain_type}");
+        }
         assert_eq!(event("no\nevent"), "no event");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::domain::thread::ThreadKey;
 use crate::wire::thread::{Reply, Thread};
 
 /// A thread: what it is, what it is about, and who replied what to whom.
@@ -31,10 +32,18 @@ pub(super) fn thread(thread: &Thread) -> String {
     text
 }
 
+/// Whether a thread has work left, in one line.
+pub(super) fn state(thread: &Thread) -> String {
+    format!("{} #{} is {}", thread.scope, thread.number, thread.state.as_str())
+}
+
 /// A reply that was just written.
-pub(super) fn reply(reply: &Reply) -> String {
-    let mut text = String::new();
-    push_replies(&mut text, "", std::slice::from_ref(reply));
+pub(super) fn reply(thread: &ThreadKey, reply: &Reply) -> String {
+    let ThreadKey { scope, number } = thread;
+    let Reply { kind, author, created_at, reply_id, .. } = reply;
+    let mut text = format!("reply {reply_id} to {scope} #{number}\n");
+    let _ = writeln!(text, "{kind} by {author} at {created_at}");
+    push_said(&mut text, "  ", reply);
     text
 }
 
@@ -47,11 +56,16 @@ fn push_replies(text: &mut String, indent: &str, replies: &[Reply]) {
         let inner = format!("{indent}{below}");
         // The stroke to the replies below goes on beside the text.
         let beside = if reply.replies.is_empty() { "   " } else { "│  " };
-        push_lines(text, &format!("{inner}{beside}"), reply.body.as_str());
-        for link in reply.links.as_slice() {
-            let _ = writeln!(text, "{inner}{beside}-> {link}");
-        }
+        push_said(text, &format!("{inner}{beside}"), reply);
         push_replies(text, &inner, &reply.replies);
+    }
+}
+
+/// What a reply says, and what it points to.
+fn push_said(text: &mut String, indent: &str, reply: &Reply) {
+    push_lines(text, indent, reply.body.as_str());
+    for link in reply.links.as_slice() {
+        let _ = writeln!(text, "{indent}-> {link}");
     }
 }
 
@@ -92,7 +106,7 @@ mod tests {
               {"reply_id":"00000000-0000-4000-8000-000000000003","kind":"review","body":"Good.",
                "links":[],"author":"ana","created_at":"2026-01-02T03:04:08.000Z","parent":null,
                "replies":[]}]}"#;
-        let shown = thread(&serde_json::from_str(json).expect("a thread"));
+        let read: Thread = serde_json::from_str(json).expect("a thread");
         let expected = "\
 teams/platform/website #42  open
 Slow start
@@ -112,7 +126,18 @@ by ana at 2026-01-02T03:04:05.000Z, 3 replies
 └─ ana  review  2026-01-02T03:04:08.000Z  00000000-0000-4000-8000-000000000003
       Good.
 ";
-        assert_eq!(shown, expected);
+        assert_eq!(thread(&read), expected);
+        assert_eq!(state(&read), "teams/platform/website #42 is open");
+        let key = ThreadKey { scope: read.scope.clone(), number: read.number };
+        let expected = "\
+reply 00000000-0000-4000-8000-000000000001 to teams/platform/website #42
+implementation by codex at 2026-01-02T03:04:06.000Z
+  Pushed.
+  Tests follow.
+  -> branch:codex/thread-42
+  -> pull:7
+";
+        assert_eq!(reply(&key, &read.replies[0]), expected);
     }
 
     #[test]

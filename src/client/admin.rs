@@ -11,7 +11,7 @@ use crate::domain::id::TokenId;
 use crate::domain::name::{TeamName, UserName};
 use crate::domain::scope::Scope;
 use crate::domain::text::ShortText;
-use crate::wire::admin::{Grant, Member, NewToken, Repo, Team, Token, User};
+use crate::wire::admin::{Agent, Grant, Member, NewToken, Repo, Team, Token, User};
 use crate::wire::list::List;
 
 #[derive(Serialize)]
@@ -24,6 +24,15 @@ struct UserBody<'a> {
 #[derive(Serialize)]
 struct TokenBody<'a> {
     user: &'a UserName,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<&'a ShortText>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_in_days: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct AgentBody<'a> {
+    name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<&'a ShortText>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,6 +121,37 @@ impl Client {
     /// As for every call.
     pub async fn tokens(&self, page: &Page) -> Listed<Token> {
         self.call(Call::get(&["admin", "tokens"]).page(page)).await
+    }
+
+    /// Makes an identity for an agent of the caller's, or another token for it. The token's text
+    /// is in this answer and nowhere else.
+    ///
+    /// # Errors
+    /// As for every call.
+    pub async fn create_agent(
+        &self,
+        name: &str,
+        label: Option<&ShortText>,
+        expires_in_days: Option<u32>,
+    ) -> Result<Reply<NewToken>, ClientError> {
+        let body = AgentBody { name, label, expires_in_days };
+        self.call(Call::send(Method::POST, &["agents"], &body, Repeat::WhenBusy)).await
+    }
+
+    /// Lists the caller's agents.
+    ///
+    /// # Errors
+    /// As for every call.
+    pub async fn agents(&self, page: &Page) -> Listed<Agent> {
+        self.call(Call::get(&["agents"]).page(page)).await
+    }
+
+    /// Ends all tokens of an agent of the caller's.
+    ///
+    /// # Errors
+    /// As for every call.
+    pub async fn revoke_agent_tokens(&self, name: &str) -> Listed<Token> {
+        self.call(Call::delete(&["agents", name, "tokens"])).await
     }
 
     /// Makes a team.

@@ -5,6 +5,7 @@
 //! acquire is repeated with its own request UUID, so it can't take the lock twice.
 //! Deliberately absent: redirects (a token goes to the server that was named, and nowhere else).
 
+mod activity;
 mod address;
 mod admin;
 mod error;

@@ -1,4 +1,4 @@
-//! Calls about threads, activity and agents.
+//! Calls about threads.
 
 use reqwest::Method;
 use serde::Serialize;
@@ -8,10 +8,8 @@ use super::locks::Page;
 use super::transport::{Call, Client, Repeat, Reply};
 use crate::domain::id::{ReplyId, RequestUuid};
 use crate::domain::scope::Scope;
-use crate::domain::text::{ActivityText, ReplyBody, ShortText, ThreadBody};
+use crate::domain::text::{ReplyBody, ShortText, ThreadBody};
 use crate::domain::thread::{Fence, Links, ReplyKind, ThreadKey, ThreadNumber, ThreadState};
-use crate::wire::activity::Activity;
-use crate::wire::admin::{Agent, NewToken, Token};
 use crate::wire::list::List;
 use crate::wire::thread::{Reply as ThreadReply, Thread, ThreadItem};
 
@@ -26,19 +24,18 @@ pub struct Terms {
 }
 
 /// A thread that is to be made.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct NewThread {
     /// What it is called.
     pub title: ShortText,
     /// What it is about.
     pub body: ThreadBody,
     /// The number that it mirrors; the next one if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<ThreadNumber>,
 }
 
 /// A reply that is to be made.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct NewReply {
     /// What kind it is.
     pub kind: ReplyKind,
@@ -47,12 +44,11 @@ pub struct NewReply {
     /// What it points to.
     pub links: Links,
     /// The reply that it answers; the thread itself if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<ReplyId>,
 }
 
 #[derive(Serialize)]
-struct CreateBody<'a> {
+struct CreateThreadBody<'a> {
     title: &'a ShortText,
     body: &'a ThreadBody,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +59,7 @@ struct CreateBody<'a> {
 }
 
 #[derive(Serialize)]
-struct ReplyBodyOut<'a> {
+struct CreateReplyBody<'a> {
     kind: &'a ReplyKind,
     body: &'a ReplyBody,
     links: &'a Links,
@@ -72,21 +68,6 @@ struct ReplyBodyOut<'a> {
     request_uuid: RequestUuid,
     #[serde(skip_serializing_if = "Option::is_none")]
     fence: Option<&'a Fence>,
-}
-
-#[derive(Serialize)]
-struct ActivityBody<'a> {
-    activity: &'a ActivityText,
-    request_uuid: RequestUuid,
-}
-
-#[derive(Serialize)]
-struct AgentBody<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    label: Option<&'a ShortText>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expires_in_days: Option<u32>,
 }
 
 impl Client {
@@ -102,7 +83,7 @@ impl Client {
     ) -> Result<Reply<Thread>, ClientError> {
         let NewThread { title, body, number } = new;
         let (request_uuid, fence) = (terms.request_uuid, terms.fence.as_ref());
-        let body = CreateBody { title, body, number: *number, request_uuid, fence };
+        let body = CreateThreadBody { title, body, number: *number, request_uuid, fence };
         self.call(Call::send(Method::POST, &["threads"], &body, Repeat::Harmless).at(repo)).await
     }
 
@@ -149,7 +130,7 @@ impl Client {
         let path = ["threads", &number, "replies"];
         let NewReply { kind, body, links, parent } = new;
         let (request_uuid, fence) = (terms.request_uuid, terms.fence.as_ref());
-        let body = ReplyBodyOut { kind, body, links, parent: *parent, request_uuid, fence };
+        let body = CreateReplyBody { kind, body, links, parent: *parent, request_uuid, fence };
         self.call(Call::send(Method::POST, &path, &body, Repeat::Harmless).at(&key.scope)).await
     }
 
@@ -170,65 +151,5 @@ impl Client {
         };
         let path = ["threads", &number, verb];
         self.call(Call::send(Method::POST, &path, terms, Repeat::Harmless).at(&key.scope)).await
-    }
-
-    /// Says what the caller is doing.
-    ///
-    /// # Errors
-    /// As for every call.
-    pub async fn update_activity(
-        &self,
-        activity: &ActivityText,
-        request_uuid: RequestUuid,
-    ) -> Result<Reply<Activity>, ClientError> {
-        let body = ActivityBody { activity, request_uuid };
-        self.call(Call::send(Method::PUT, &["activity"], &body, Repeat::Harmless)).await
-    }
-
-    /// Says that the caller is doing nothing.
-    ///
-    /// # Errors
-    /// As for every call.
-    pub async fn clear_activity(&self) -> Result<Reply<Activity>, ClientError> {
-        self.call(Call::delete(&["activity"])).await
-    }
-
-    /// Lists what others say they are doing, and the caller.
-    ///
-    /// # Errors
-    /// As for every call.
-    pub async fn activities(&self, page: &Page) -> Result<Reply<List<Activity>>, ClientError> {
-        self.call(Call::get(&["activity"]).page(page)).await
-    }
-
-    /// Makes an identity for an agent of the caller's, or another token for it. The token's text
-    /// is in this answer and nowhere else.
-    ///
-    /// # Errors
-    /// As for every call.
-    pub async fn create_agent(
-        &self,
-        name: &str,
-        label: Option<&ShortText>,
-        expires_in_days: Option<u32>,
-    ) -> Result<Reply<NewToken>, ClientError> {
-        let body = AgentBody { name, label, expires_in_days };
-        self.call(Call::send(Method::POST, &["agents"], &body, Repeat::WhenBusy)).await
-    }
-
-    /// Lists the caller's agents.
-    ///
-    /// # Errors
-    /// As for every call.
-    pub async fn agents(&self, page: &Page) -> Result<Reply<List<Agent>>, ClientError> {
-        self.call(Call::get(&["agents"]).page(page)).await
-    }
-
-    /// Ends all tokens of an agent of the caller's.
-    ///
-    /// # Errors
-    /// As for every call.
-    pub async fn revoke_agent_tokens(&self, name: &str) -> Result<Reply<List<Token>>, ClientError> {
-        self.call(Call::delete(&["agents", name, "tokens"])).await
     }
 }

@@ -136,6 +136,79 @@ async fn exit_codes_tell_what_to_do_next() {
     assert!(!ended.stderr.contains("--url"), "set already, so no part of the usage: {ended:?}");
 }
 
+/// Runs a command as text: its exit code, and what is on stdout and stderr.
+fn said(server: &Server, user: &str, line: &str) -> (Option<i32>, String, String) {
+    let mut command = cli(server, user, &line.split(' ').collect::<Vec<_>>());
+    let output = command.env("PEARING_OUTPUT", "text").output().expect("it runs");
+    let text = |bytes| String::from_utf8(bytes).expect("it prints UTF-8");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[tokio::test]
+async fn a_refusal_is_a_problem_in_json_and_silence_with_a_word_in_text() {
+    let server = Server::start();
+    let held = server.client("claude").hold("x", 60).await;
+    let ended = server.client("codex").hold("y", 60).await;
+    server.client("codex").release(&ended).await.ticket(200);
+    let path = "/v1/admin/teams/platform/members/claude";
+    server.client("admin").put(path, json!({ "role": "read" })).await;
+    let of = |command: &str, lock: &str, ticket: &Value| {
+        let id = ticket["ticket_id"].as_str().expect("an id");
+        format!("{command} {lock} {id} --repo {REPO}")
+    };
+    for (user, line, exit_code, code, word) in [
+        (
+            "claude",
+            of("heartbeat-lock-ticket", "x", &held),
+            7,
+            "forbidden",
+            "the lease can't be extended any more: stop before it ends\n",
+        ),
+        (
+            "codex",
+            of("heartbeat-lock-ticket", "y", &ended),
+            5,
+            "ticket-not-held",
+            "stop: the lock is not yours any more\n",
+        ),
+        (
+            "admin",
+            format!("break-lock x --fence-token 1 --reason r --repo {REPO}"),
+            5,
+            "stale-fence",
+            "stop: nothing was done under that hold\n",
+        ),
+        ("claude", format!("get-thread-tree {REPO} 7"), 6, "not-found", "pearing-cli: not-found: "),
+        ("claude", "create-team more".to_owned(), 7, "forbidden", "pearing-cli: forbidden: "),
+    ] {
+        let (ended, stdout, stderr) = said(&server, user, &line);
+        assert_eq!((ended, stdout.as_str()), (Some(exit_code), ""), "{line}: {stderr}");
+        assert!(stderr.contains(word), "{line}: {stderr}");
+        let ended = run(&server, user, &line.split(' ').collect::<Vec<_>>());
+        assert_eq!((ended.code, &ended.json["code"]), (Some(exit_code), &json!(code)), "{ended:?}");
+        assert_eq!(ended.json["type"], format!("urn:pearing:problem:{code}"));
+    }
+}
+
+#[tokio::test]
+async fn a_session_learns_that_its_own_user_has_the_lock() {
+    let server = Server::start();
+    let first = server.client("claude").hold("x", 60).await;
+    let request_uuid = uuid();
+    let join = format!("acquire-lock x --request-uuid {request_uuid} --repo {REPO}");
+    let (code, _, stderr) = said(&server, "claude", &join);
+    let word = "joined your own hold, now 2 tickets: --no-reentrant contends instead\n";
+    assert_eq!((code, stderr.as_str()), (Some(0), word));
+    let (code, stdout, stderr) = said(&server, "claude", &join);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""), "a replay joins nothing");
+    assert!(stdout.contains(&first["fence_token"].to_string()), "{stdout}");
+    let apart = format!("acquire-lock x --no-reentrant --wait-seconds 60 --repo {REPO}");
+    let (code, _, stderr) = said(&server, "claude", &apart);
+    assert_eq!(code, Some(3), "{stderr}");
+    assert!(stderr.contains("another session of claude has it, which can't be waited"), "{stderr}");
+    assert!(!stderr.contains("--wait-seconds"), "{stderr}");
+}
+
 /// Starts an acquire that blocks, and waits until its ticket is in the queue.
 async fn blocked(server: &Server, user: &str, words: &[&str]) -> Child {
     let mut command = cli(server, user, words);

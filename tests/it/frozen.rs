@@ -5,12 +5,12 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::support::{Client, REPO, Server, eventually};
+use crate::support::{Client, REPO, Server, eventually, shell};
 
 const LOCK: &str = "thread-work.42";
 
@@ -24,7 +24,7 @@ PEARING_FENCE_TOKEN=$(printf %s "$answer" | sed 's/.*"fence_token":\([0-9]*\).*/
 export PEARING_FENCE_TOKEN
 echo "$PEARING_FENCE_TOKEN"
 read -r go
-pearing-cli create-reply "$REPO" 42 --kind implementation --body "by $NAME"
+pearing-cli create-reply "$REPO" 42 --kind implementation --body "by $NAME" > "$HOME/$NAME.refused"
 echo "reply $?"
 body="{\"kind\":\"implementation\",\"body\":\"by $NAME\",\"fence\":
   {\"lock_name\":\"$PEARING_LOCK_NAME\",\"fence_token\":$PEARING_FENCE_TOKEN}}"
@@ -44,14 +44,10 @@ struct Worker {
 
 impl Worker {
     fn start(server: &Server, name: &str, client: &Client) -> Self {
-        let cli = std::path::Path::new(env!("CARGO_BIN_EXE_pearing-cli"));
-        let folder = cli.parent().expect("a program is in a folder").display();
-        let mut shell = Command::new("sh");
-        shell.args(["-c", WORK]).env("PATH", format!("{folder}:/usr/bin:/bin"));
+        let mut shell = shell(server.home(), WORK);
         shell.env("PEARING_URL", server.url()).env("PEARING_OUTPUT", "json");
         shell.env("PEARING_TOKEN", client.token()).env("PEARING_LOCK_NAME", LOCK);
-        shell.env_remove("PEARING_SCOPE").env("REPO", REPO).env("NAME", name);
-        shell.env("HOME", server.home()).env("XDG_CONFIG_HOME", server.home());
+        shell.env("REPO", REPO).env("NAME", name);
         shell.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut shell = shell.spawn().expect("there is a shell");
         let stdout = shell.stdout.take().expect("it is piped");
@@ -125,9 +121,11 @@ async fn a_frozen_holders_late_write_is_refused() {
     assert_eq!(frozen.says(), "reply 5", "ownership is lost");
     assert_eq!(frozen.says(), "status 409");
     assert_eq!(frozen.says(), "heartbeat 5");
-    let problem = fs::read_to_string(server.home().join("frozen.problem")).expect("an answer");
-    let problem: Value = serde_json::from_str(&problem).expect("a problem is JSON");
-    assert_eq!(problem["code"], "stale-fence", "{problem}");
+    for file in ["frozen.refused", "frozen.problem"] {
+        let problem = fs::read_to_string(server.home().join(file)).expect("an answer");
+        let problem: Value = serde_json::from_str(&problem).expect("a problem is JSON");
+        assert_eq!(problem["code"], "stale-fence", "{file}: {problem}");
+    }
 
     let thread = second.get(&format!("/v1/threads/42?repo={REPO}")).await.body;
     let replies = thread["replies"].as_array().expect("a thread has replies");

@@ -19,6 +19,9 @@ pub(in crate::cli) enum SetupCommand {
     /// List the profiles, without their tokens
     ListProfiles,
     /// Print a script that completes command lines in a shell
+    ///
+    /// To load it in bash or zsh: source <(pearing-cli completions bash), with the shell's own
+    /// name; in fish: pearing-cli completions fish | source.
     Completions {
         /// Whose script
         shell: Shell,

@@ -8,10 +8,11 @@ use crate::domain::access::Role;
 use crate::domain::id::{FenceToken, Sequence};
 use crate::domain::scope::{Scope, ScopeKind};
 use crate::domain::text::ShortText;
+use crate::domain::thread::ThreadState;
 use crate::domain::time::{LeaseSeconds, WaitSeconds};
 
 /// What is said of a wrong value: the same words as the server's.
-fn invalid(field: &str, rule: impl std::fmt::Display) -> String {
+pub(super) fn invalid(field: &str, rule: impl std::fmt::Display) -> String {
     format!("invalid-argument: {field} {rule}")
 }
 
@@ -71,6 +72,12 @@ pub(super) fn server_url(text: &str) -> Parsed<ServerUrl> {
 pub(super) fn role() -> impl TypedValueParser<Value = Role> {
     let roles = [Role::Read, Role::Write, Role::Admin].map(Role::as_str);
     PossibleValuesParser::new(roles).try_map(|word| word.parse::<Role>())
+}
+
+/// A thread's state, of those that a shell can complete.
+pub(super) fn thread_state() -> impl TypedValueParser<Value = ThreadState> {
+    let states = [ThreadState::Open, ThreadState::Closed].map(ThreadState::as_str);
+    PossibleValuesParser::new(states).try_map(|word| word.parse::<ThreadState>())
 }
 
 pub(super) fn sequence(text: &str) -> Parsed<Sequence> {

@@ -1,11 +1,9 @@
 //! The story of two agents and one event, as it is told to newcomers: the commands as they are
 //! typed, by a shell, in their order. Only the ticket's id is the server's.
 
-use std::process::{Command, Stdio};
-
 use serde_json::Value;
 
-use crate::support::Server;
+use crate::support::{Server, shell};
 
 const ACQUIRE: &str = r#"
 pearing-cli acquire-lock thread-work.42 \
@@ -39,13 +37,8 @@ const CLEAR: &str = "pearing-cli update-user-activity --clear";
 
 /// Types a command into a shell as a user. Returns its exit code and what it printed.
 fn types(server: &Server, user: &str, line: &str, output: &str) -> (Option<i32>, String) {
-    let cli = std::path::Path::new(env!("CARGO_BIN_EXE_pearing-cli"));
-    let folder = cli.parent().expect("a program is in a folder");
-    let mut shell = Command::new("sh");
-    shell.args(["-c", line]).stdin(Stdio::null());
-    shell.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
+    let mut shell = shell(server.home(), line);
     shell.env("PEARING_URL", server.url()).env("PEARING_OUTPUT", output);
-    shell.env("HOME", server.home()).env("XDG_CONFIG_HOME", server.home());
     shell.env("PEARING_TOKEN", server.client(user).token());
     let ended = shell.output().expect("there is a shell");
     (ended.status.code(), String::from_utf8(ended.stdout).expect("it prints UTF-8"))
@@ -68,7 +61,12 @@ async fn the_story_of_two_agents_runs_as_it_is_told() {
     assert_eq!(code, Some(0), "{tree}");
     assert!(tree.starts_with("teams/platform/website #42  open\n"), "{tree}");
     assert_eq!(as_codex(HEARTBEAT).0, Some(0));
-    assert_eq!(as_codex(REPLY).0, Some(0));
+    let (code, said) = as_codex(REPLY);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.starts_with("reply ") && said.contains(" to teams/platform/website #42\n"),
+        "{said}"
+    );
 
     let (_, tree) = as_claude(TREE);
     let lines: Vec<&str> = tree.lines().map(str::trim).collect();
@@ -80,6 +78,10 @@ async fn the_story_of_two_agents_runs_as_it_is_told() {
     let entry = activity.lines().find(|line| line.starts_with("codex")).expect("it is listed");
     assert!(entry.ends_with(said) && entry.contains("yes"), "{activity}");
 
+    for (verb, state) in [("close", "closed"), ("reopen", "open")] {
+        let (_, said) = as_codex(&format!("pearing-cli {verb}-thread teams/platform/website 42"));
+        assert_eq!(said, format!("teams/platform/website #42 is {state}\n"));
+    }
     for line in [RELEASE, CLEAR] {
         assert_eq!(as_codex(line).0, Some(0), "{line}");
     }
@@ -96,10 +98,19 @@ async fn under_a_lock_a_reply_is_fenced_by_itself() {
     let event = server.client("codex").events("&type=thread.replied").await.pop();
     let fence = &event.expect("it was written")["data"]["fence"];
     assert_eq!(fence["fence_token"], held["fence_token"]);
-    assert_eq!(types(&server, "codex", &line("PEARING_FENCE_TOKEN=1"), "text").0, Some(5));
-    assert_eq!(types(&server, "codex", &line(""), "text").0, Some(2), "half a fence is none");
-    let elsewhere = line(&format!("{right} PEARING_SCOPE=teams/platform"));
-    assert_eq!(types(&server, "codex", &elsewhere, "text").0, Some(0));
+    // In text, what is refused prints nothing on stdout; both are looked at here.
+    let says = |fence: &str| types(&server, "codex", &format!("{} 2>&1", line(fence)), "text");
+    let (code, said) = says("PEARING_FENCE_TOKEN=1");
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("stop: nothing was done under that hold"), "{said}");
+    for half in ["", "PEARING_FENCE_TOKEN=$(printf '\\377')"] {
+        let (code, said) = says(half);
+        assert_eq!(code, Some(2), "a wrong fence, or half of one, is not none: {said}");
+    }
+    let (code, said) = says(&format!("{right} PEARING_SCOPE=teams/platform"));
+    assert_eq!(code, Some(0), "{said}");
+    let why = "not fenced: PEARING_SCOPE is teams/platform, not teams/platform/website\n";
+    assert!(said.contains(why), "{said}");
     let event = server.client("codex").events("&type=thread.replied").await.pop();
     assert_eq!(event.expect("it was written")["data"]["fence"], Value::Null);
 }

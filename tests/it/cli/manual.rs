@@ -91,6 +91,8 @@ fn bash_offers_commands_and_the_values_that_are_known() {
     assert_eq!(roles, set(&["read", "write", "admin"]));
     let states = offered(&home, "pearing-cli list-tickets --state");
     assert_eq!(states, set(&["held", "waiting"]));
+    let states = offered(&home, "pearing-cli list-threads teams/platform/website --state");
+    assert_eq!(states, set(&["open", "closed"]));
     assert!(offered(&home, "pearing-cli").contains("acquire-lock"));
     assert!(offered(&home, "pearing-cli whoami").contains("--token-file"));
 }

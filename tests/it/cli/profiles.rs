@@ -34,7 +34,8 @@ fn login(home: &Path, token: &str, words: &[&str]) -> Output {
     drop(stdin);
     let output = child.wait_with_output().expect("it ends");
     for shown in [&output.stdout, &output.stderr] {
-        assert!(!String::from_utf8_lossy(shown).contains(token), "the token is shown: {output:?}");
+        let is_shown = !token.is_empty() && String::from_utf8_lossy(shown).contains(token);
+        assert!(!is_shown, "the token is shown: {output:?}");
     }
     output
 }
@@ -87,6 +88,47 @@ async fn a_profile_is_kept_for_its_owner_alone_and_used_from_then_on() {
         assert_eq!(open.code, Some(2), "{words:?}: {open:?}");
         assert!(open.stderr.contains("chmod 600"), "{words:?}: {open:?}");
     }
+}
+
+#[tokio::test]
+async fn a_login_says_what_it_replaces_and_a_shell_what_it_passes_over() {
+    let (server, home) = (Server::start(), home());
+    let home = home.path();
+    logged_in(&server, home, "claude", &["--profile", "work"]);
+    let unnamed = output(&mut program(home, &["whoami"]));
+    assert_eq!(unnamed.code, Some(7), "{unnamed:?}");
+    let word = "there is the profile work: name it by --profile or PEARING_PROFILE";
+    assert!(unnamed.stderr.contains(word), "{unnamed:?}");
+
+    let words = ["--url", server.url(), "--profile", "work"];
+    let again = ended(login(home, server.client("claude").token(), &words));
+    assert_eq!((again.code, again.stderr.as_str()), (Some(0), ""), "the same token");
+    let old = server.client("claude").get("/v1/whoami").await.body["token_id"].clone();
+    let more = server.add_token("claude").await;
+    for (token, old) in [
+        (more.token().to_owned(), old),
+        (
+            server.client("codex").token().to_owned(),
+            more.get("/v1/whoami").await.body["token_id"].clone(),
+        ),
+    ] {
+        let other = ended(login(home, &token, &words));
+        let word = format!(
+            "profile work was replaced: its old token {} is still valid at {}",
+            old.as_str().expect("an id"),
+            server.url()
+        );
+        assert!(other.code == Some(0) && other.stderr.contains(&word), "{other:?}");
+    }
+    let empty = ended(login(home, "", &words));
+    assert_eq!(empty.code, Some(7), "{empty:?}");
+    assert!(empty.stderr.contains("stdin was empty"), "{empty:?}");
+
+    let mut both = program(home, &["whoami", "--json"]);
+    both.env("PEARING_PROFILE", "work").env("PEARING_TOKEN", server.client("admin").token());
+    let both = output(&mut both);
+    assert_eq!((both.code, &both.json["user"]), (Some(0), &json!("admin")), "{both:?}");
+    assert_eq!(both.stderr, "PEARING_TOKEN is used, and not the token of profile work\n");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Limits over HTTP: what is too much says so, and takes nothing from those who keep to them.
 
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use super::assert_problem;
 use crate::support::{REPO, Reply, Server, uuid};
@@ -24,10 +25,12 @@ async fn one_who_asks_too_often_costs_neither_its_own_lease_nor_the_others() {
     let server = server_with(&["--requests-per-second-per-identity", "1"]);
     let (claude, codex) = (server.client("claude"), server.client("codex"));
     let held = claude.hold("x", 60).await;
-    let asked = (0..10).map(|_| claude.get("/v1/tickets"));
+    let asked = (0..10).map(|_| {
+        let claude = claude.clone();
+        async move { claude.get("/v1/tickets").await }
+    });
     let mut refused = 0;
-    for reply in asked {
-        let reply = reply.await;
+    for reply in asked.collect::<JoinSet<_>>().join_all().await {
         if reply.status != 200 {
             assert_too_much(&reply);
             refused += 1;

@@ -16,7 +16,7 @@ use pearing::clock;
 pub(crate) use client::{Client, Reply, path_of, uuid};
 pub(crate) use feed::{Event, Feed, Frame};
 pub(crate) use process::{Process, SIGKILL, SIGTERM};
-pub(crate) use server::{REPO, Server, pearing, pearing_cli};
+pub(crate) use server::{REPO, Server, pearing, pearing_cli, shell};
 
 /// How long anything may take that a test waits for. Far more than it needs, so that a busy
 /// machine fails no test.

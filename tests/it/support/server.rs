@@ -29,6 +29,16 @@ pub(crate) fn pearing_cli(home: &Path) -> Command {
     command
 }
 
+/// A line for a shell that finds `pearing-cli`, in a home of its own and with nothing else set.
+pub(crate) fn shell(home: &Path, line: &str) -> Command {
+    let cli = Path::new(env!("CARGO_BIN_EXE_pearing-cli"));
+    let folder = cli.parent().expect("a program is in a folder").display();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).env_clear().env("PATH", format!("{folder}:/usr/bin:/bin"));
+    shell.env("HOME", home).env("XDG_CONFIG_HOME", home).stdin(Stdio::null());
+    shell
+}
+
 /// What whoever runs the tests has set up must not matter.
 fn forget_settings(command: &mut Command) {
     for (name, _) in std::env::vars_os() {

@@ -1,15 +1,16 @@
-//! The command line of threads and activity: what agents and people tell each other.
+//! The command line of threads, and of what a write to one is tied to.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
 use super::PageArgs;
-use super::value::{fence_token, named, repo, short_text, uuid};
+use super::value::{fence_token, named, repo, short_text, thread_state, uuid};
+use crate::cli::environment::Environment;
 use crate::domain::id::{FenceToken, ReplyId, RequestUuid};
 use crate::domain::name::LockName;
 use crate::domain::scope::Scope;
-use crate::domain::text::{ActivityText, ShortText};
+use crate::domain::text::ShortText;
 use crate::domain::thread::{Fence, Link, ReplyKind, ThreadKey, ThreadNumber, ThreadState};
 
 /// A repository, by its place or by the flag.
@@ -69,6 +70,17 @@ pub(in crate::cli) struct TermsArgs {
     fence_token: Option<FenceToken>,
 }
 
+/// The hold that a write is made under.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Under {
+    /// This one.
+    Hold(Fence),
+    /// None: nobody said so.
+    Nothing,
+    /// None: the environment says so of another scope.
+    Elsewhere(Scope),
+}
+
 impl TermsArgs {
     /// The hold that a write in `repo` is made under: as the flags say, else as the environment
     /// says that a lock of that repository is held.
@@ -76,32 +88,32 @@ impl TermsArgs {
     /// # Errors
     /// The environment says half of it, or says it wrongly: a write that was meant to be fenced
     /// must not go out without.
-    pub(in crate::cli) fn fence(
+    pub(in crate::cli) fn under(
         &self,
         repo: &Scope,
-        variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<Option<Fence>, String> {
+        environment: &Environment,
+    ) -> Result<Under, String> {
         if let (Some(lock_name), Some(fence_token)) = (&self.fence_lock, self.fence_token) {
-            return Ok(Some(Fence { lock_name: lock_name.clone(), fence_token }));
+            return Ok(Under::Hold(Fence { lock_name: lock_name.clone(), fence_token }));
         }
-        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let (name, token) = (variable("PEARING_LOCK_NAME"), variable("PEARING_FENCE_TOKEN"));
-        let is_elsewhere = variable("PEARING_SCOPE").is_some_and(|scope| scope != repo.as_str());
-        match (name, token) {
-            (None, None) => Ok(None),
-            _ if is_elsewhere => Ok(None),
-            (Some(name), Some(token)) => {
-                let wrong = |error: &dyn std::fmt::Display| format!("PEARING_LOCK_NAME {error}");
-                let lock_name = name.parse().map_err(|error| wrong(&error))?;
-                let fence_token = fence_token(&token)
-                    .map_err(|_| "PEARING_FENCE_TOKEN must be a whole number".to_owned())?;
-                Ok(Some(Fence { lock_name, fence_token }))
-            }
-            (Some(_), None) | (None, Some(_)) => {
-                let rule = "PEARING_LOCK_NAME and PEARING_FENCE_TOKEN must be set together";
-                Err(rule.to_owned())
+        let (name, token) = (&environment.lock_name, &environment.fence_token);
+        if name.is_none() && token.is_none() {
+            return Ok(Under::Nothing);
+        }
+        if let Some(scope) = &environment.scope {
+            let scope: Scope = scope.parse().map_err(|rule| format!("PEARING_SCOPE {rule}"))?;
+            if scope != *repo {
+                return Ok(Under::Elsewhere(scope));
             }
         }
+        let (Some(name), Some(token)) = (name, token) else {
+            let rule = "PEARING_LOCK_NAME and PEARING_FENCE_TOKEN must be set together";
+            return Err(rule.to_owned());
+        };
+        let lock_name = name.parse().map_err(|rule| format!("PEARING_LOCK_NAME {rule}"))?;
+        let fence_token = fence_token(token)
+            .map_err(|_| "PEARING_FENCE_TOKEN must be a whole number".to_owned())?;
+        Ok(Under::Hold(Fence { lock_name, fence_token }))
     }
 }
 
@@ -117,24 +129,9 @@ pub(in crate::cli) struct BodyArgs {
     pub(in crate::cli) body_file: Option<PathBuf>,
 }
 
-/// A command about threads and activity.
+/// A command about threads.
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum NoteCommand {
-    /// Say what you are doing, or that you are doing nothing
-    #[command(group = clap::ArgGroup::new("what").required(true))]
-    UpdateUserActivity {
-        /// What you are doing, in up to 500 characters
-        #[arg(long, value_name = "TEXT", group = "what", value_parser = activity)]
-        activity: Option<ActivityText>,
-        /// You are doing nothing
-        #[arg(long, group = "what", conflicts_with = "request_uuid")]
-        clear: bool,
-        /// Names this update, so that a retry of it is known as such; made and printed if left out
-        #[arg(long, value_name = "UUID", value_parser = uuid::<RequestUuid>("request_uuid"))]
-        request_uuid: Option<RequestUuid>,
-    },
-    /// List what everyone is doing whom you share a team or repository with
-    ListActivity(PageArgs),
+pub(in crate::cli) enum ThreadCommand {
     /// Begin a thread in a repository
     CreateThread {
         #[command(flatten)]
@@ -155,7 +152,7 @@ pub(in crate::cli) enum NoteCommand {
         #[command(flatten)]
         repo: RepoArgs,
         /// Only open ones, or only closed ones
-        #[arg(long, value_name = "open|closed", value_parser = named::<ThreadState>("state"))]
+        #[arg(long, value_parser = thread_state())]
         state: Option<ThreadState>,
         #[command(flatten)]
         page: PageArgs,
@@ -203,47 +200,54 @@ pub(in crate::cli) enum NoteCommand {
     },
 }
 
-fn activity(text: &str) -> Result<ActivityText, String> {
-    let invalid = |rule| format!("invalid-argument: activity {rule}");
-    ActivityText::try_from(text.to_owned()).map_err(invalid)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn fence(variables: &[(&str, &str)]) -> Result<Option<(String, u64)>, String> {
+    const REPO: &str = "teams/platform/website";
+
+    fn under([name, token, scope]: [&str; 3]) -> Result<Under, String> {
         let terms = TermsArgs { request_uuid: None, fence_lock: None, fence_token: None };
-        let repo: Scope = "teams/platform/website".parse().expect("a repository");
-        let value = |name: &str| {
-            let found = variables.iter().find(|(known, _)| *known == name);
-            found.map(|(_, value)| (*value).to_owned())
+        let set = |value: &str| (!value.is_empty()).then(|| value.to_owned());
+        let environment = Environment {
+            lock_name: set(name),
+            fence_token: set(token),
+            scope: set(scope),
+            ..Environment::default()
         };
-        let fence = terms.fence(&repo, value)?;
-        Ok(fence.map(|fence| (fence.lock_name.to_string(), fence.fence_token.0.0)))
+        terms.under(&REPO.parse().expect("a repository"), &environment)
     }
 
     #[test]
     fn under_a_lock_of_the_repository_a_write_is_fenced_by_itself() {
-        let (name, token) = (("PEARING_LOCK_NAME", "build"), ("PEARING_FENCE_TOKEN", "7"));
-        let scope = |scope| ("PEARING_SCOPE", scope);
-        let fenced = Ok(Some(("build".to_owned(), 7)));
-        assert_eq!(fence(&[]), Ok(None));
-        assert_eq!(fence(&[name, token]), fenced);
-        assert_eq!(fence(&[name, token, scope("teams/platform/website")]), fenced);
-        assert_eq!(fence(&[name, token, scope("teams/platform")]), Ok(None));
-        assert_eq!(fence(&[("PEARING_LOCK_NAME", ""), ("PEARING_FENCE_TOKEN", "")]), Ok(None));
+        let fence = || Fence {
+            lock_name: "build".parse().expect("a name"),
+            fence_token: fence_token("7").expect("a number"),
+        };
+        assert_eq!(under(["", "", ""]), Ok(Under::Nothing));
+        assert_eq!(under(["", "", "teams/platform"]), Ok(Under::Nothing));
+        assert_eq!(under(["build", "7", ""]), Ok(Under::Hold(fence())));
+        assert_eq!(under(["build", "7", REPO]), Ok(Under::Hold(fence())));
+        let team = "teams/platform".parse().expect("a scope");
+        assert_eq!(under(["build", "7", "teams/platform"]), Ok(Under::Elsewhere(team)));
     }
 
     #[test]
     fn half_a_fence_is_an_error_and_no_write_without_one() {
         for variables in [
-            &[("PEARING_LOCK_NAME", "build")][..],
-            &[("PEARING_FENCE_TOKEN", "7")],
-            &[("PEARING_LOCK_NAME", "build"), ("PEARING_FENCE_TOKEN", "x")],
-            &[("PEARING_LOCK_NAME", "no name"), ("PEARING_FENCE_TOKEN", "7")],
+            ["build", "", ""],
+            ["", "7", ""],
+            ["", "7", REPO],
+            ["build", "x", ""],
+            ["build", " ", ""],
+            ["no name", "7", ""],
+            ["build", "7", "platform"],
+            // What is no text, as the environment is read.
+            ["b\u{fffd}", "7", ""],
+            ["build", "7\u{fffd}", ""],
+            ["build", "7", "teams/platform/website\u{fffd}"],
         ] {
-            assert!(fence(variables).is_err(), "{variables:?}");
+            assert!(under(variables).is_err(), "{variables:?}");
         }
     }
 }
