@@ -5,13 +5,11 @@
 
 pub mod as_of;
 pub mod history;
+pub mod request;
 pub mod thread;
 pub mod ticket;
-pub mod written;
 
-use crate::domain::event::{Event, Record, Subject};
-use crate::domain::id::{RequestUuid, TicketId};
-use crate::domain::name::UserName;
+use crate::domain::event::{Record, Subject};
 use crate::domain::ticket::Ticket;
 use crate::ledger::{Put, Table, keys};
 
@@ -21,69 +19,14 @@ pub fn puts(record: &Record, ended: Option<&Ticket>) -> Vec<Put> {
     if let Some(ticket) = ended {
         puts.push(ticket::put(ticket));
     }
-    if let Some(made) = made(&record.event) {
-        let key = keys::request(made.owner, keys::Operation::AcquireLock, made.request_uuid);
-        let value = made.ticket_id.0.as_bytes().to_vec();
-        puts.push(Put { table: Table::Requests, key, value });
-    }
-    if let Some(written) = written::written(&record.event) {
-        let key = keys::request(written.user, written.operation, written.request_uuid);
-        let value = record.sequence.0.to_be_bytes().to_vec();
-        puts.push(Put { table: Table::Requests, key, value });
+    if let Some(request) = request::request(&record.event) {
+        puts.push(request::put(record, &request));
     }
     if let Some(key) = history_key(record) {
         puts.push(Put { table: Table::History, key, value: Vec::new() });
     }
     puts.extend(thread::puts(record));
     puts
-}
-
-/// The ticket that an event made, and the request that it was made by.
-pub struct Made<'a> {
-    /// The identity that asked.
-    pub owner: &'a UserName,
-    /// The request.
-    pub request_uuid: RequestUuid,
-    /// The ticket.
-    pub ticket_id: TicketId,
-}
-
-/// The ticket that an event made; `None` for an event that made none.
-pub fn made(event: &Event) -> Option<Made<'_>> {
-    let (owner, request_uuid, ticket_id) = match event {
-        Event::LockAcquired(e) => (&e.owner, e.request_uuid, e.ticket_id),
-        Event::LockQueued(e) => (&e.owner, e.request_uuid, e.ticket_id),
-        Event::LockContended(e) => (&e.owner, e.request_uuid, e.ticket_id),
-        Event::LockDeadlockRejected(e) => (&e.owner, e.request_uuid, e.ticket_id),
-        Event::LedgerOpened(_)
-        | Event::LedgerRecovered(_)
-        | Event::LedgerRestored(_)
-        | Event::UserCreated(_)
-        | Event::UserDisabled(_)
-        | Event::UserEnabled(_)
-        | Event::TokenIssued(_)
-        | Event::TokenRevoked(_)
-        | Event::TeamCreated(_)
-        | Event::TeamMemberAdded(_)
-        | Event::TeamMemberRemoved(_)
-        | Event::RepoCreated(_)
-        | Event::AccessGranted(_)
-        | Event::AccessRevoked(_)
-        | Event::LockHeartbeat(_)
-        | Event::LockPromoted(_)
-        | Event::LockReleased(_)
-        | Event::LockExpired(_)
-        | Event::LockBroken(_)
-        | Event::LockWaitCancelled(_)
-        | Event::LockWaitTimedOut(_)
-        | Event::ActivityUpdated(_)
-        | Event::ActivityCleared(_)
-        | Event::ThreadCreated(_)
-        | Event::ThreadReplied(_)
-        | Event::ThreadClosed(_)
-        | Event::ThreadReopened(_) => return None,
-    };
-    Some(Made { owner, request_uuid, ticket_id })
 }
 
 /// Where an event stands in the history of its lock, or of the ledger, whose events bear on every

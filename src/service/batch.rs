@@ -17,7 +17,7 @@ use crate::domain::{Answer, At, Limits, Past, State, decide, invariant, settle};
 use crate::ledger::keys::Operation;
 use crate::ledger::{Append, Hash, Ledger, LedgerError, Put, Stored, Table};
 use crate::projection::thread::{level, row};
-use crate::projection::{self, written};
+use crate::projection::{self, request};
 
 /// A batch in the making.
 pub struct Batch<'a> {
@@ -132,12 +132,15 @@ impl<'a> Batch<'a> {
             self.threads.extend(kept);
         }
         self.puts.extend(puts);
-        if let Some(made) = projection::made(&record.event) {
-            self.requests.insert((made.owner.clone(), made.request_uuid), made.ticket_id);
-        }
-        if let Some(made) = written::written(&record.event) {
-            let key = (made.user.clone(), made.operation, made.request_uuid);
-            self.written.insert(key, record.sequence);
+        if let Some(request) = request::request(&record.event) {
+            let (user, request_uuid) = (request.user.clone(), request.request_uuid);
+            match request.ticket_id {
+                Some(ticket_id) => drop(self.requests.insert((user, request_uuid), ticket_id)),
+                None => {
+                    let key = (user, request.operation, request_uuid);
+                    self.written.insert(key, record.sequence);
+                }
+            }
         }
         let stored = Stored::new(&self.hash, &record);
         self.hash = stored.hash;
@@ -239,12 +242,12 @@ impl<'a> Batch<'a> {
         let known = self.written.get(&(user.clone(), operation, request_uuid)).copied();
         let known = match known {
             Some(sequence) => Some(sequence),
-            None => written::by_request(self.ledger, user, operation, request_uuid)?,
+            None => request::written(self.ledger, user, operation, request_uuid)?,
         };
         let Some(sequence) = known else { return Ok(None) };
         match self.closed.record(sequence) {
             Some(record) => Ok(Some(record.clone())),
-            None => written::record(self.ledger, sequence).map(Some),
+            None => request::record(self.ledger, sequence).map(Some),
         }
     }
 

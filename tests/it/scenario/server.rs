@@ -179,7 +179,7 @@ impl Server {
 
     /// A record by its sequence.
     pub(super) fn record(&self, sequence: Sequence) -> Result<Record, String> {
-        projection::written::record(&self.ledger, sequence).map_err(|error| error.to_string())
+        projection::request::record(&self.ledger, sequence).map_err(|error| error.to_string())
     }
 
     /// A thread as it was at a sequence.

@@ -8,7 +8,7 @@ use pearing::domain::id::{ReplyId, TicketId};
 use pearing::domain::time::Time;
 use pearing::domain::{Snapshot, State};
 use pearing::ledger::memory::Fault;
-use pearing::projection::{ticket, written};
+use pearing::projection::{request, ticket};
 use pearing::service::recover::{self, Gap};
 
 use super::run::{Entry, Run, Told, Wrote};
@@ -99,7 +99,7 @@ impl Run {
             }
         }
         for wrote in self.wrote.iter().rev().take(4) {
-            let record = written::record(&self.ledger, wrote.sequence);
+            let record = request::record(&self.ledger, wrote.sequence);
             let record = record.map_err(|error| error.to_string())?;
             if record.event.thread().as_ref() != Some(&wrote.thread) {
                 return Err(format!("invariant 9: answered {wrote:?}, but found {record:?}"));

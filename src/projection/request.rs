@@ -1,30 +1,44 @@
-//! What a user wrote under a request UUID, beside the tickets that it made: writes to threads, and
-//! what it said that it is doing.
+//! What was done under a request UUID: the ticket that an acquire made, and what a user wrote to a
+//! thread or said of itself.
 
 use crate::domain::event::{Event, Record};
-use crate::domain::id::{RequestUuid, Sequence};
+use crate::domain::id::{RequestUuid, Sequence, TicketId};
 use crate::domain::name::UserName;
 use crate::ledger::keys::{self, Operation};
-use crate::ledger::{Ledger, LedgerError, Table};
+use crate::ledger::{Ledger, LedgerError, Put, Table};
 
-/// A write under a request UUID.
-pub struct Written<'a> {
-    /// Who wrote.
+/// A request that was carried out.
+pub struct Request<'a> {
+    /// Whose it was.
     pub user: &'a UserName,
     /// What for.
     pub operation: Operation,
-    /// The request.
+    /// Its name.
     pub request_uuid: RequestUuid,
+    /// The ticket that it made; a write made none, and is known by its event.
+    pub ticket_id: Option<TicketId>,
 }
 
-/// The request that an event was written by; `None` for an event without one, and for tickets.
-pub fn written(event: &Event) -> Option<Written<'_>> {
-    let (user, operation, request_uuid) = match event {
-        Event::ThreadCreated(e) => (&e.author, Operation::CreateThread, e.request_uuid?),
-        Event::ThreadReplied(e) => (&e.author, Operation::CreateReply, e.request_uuid?),
-        Event::ThreadClosed(e) => (&e.user, Operation::CloseThread, e.request_uuid?),
-        Event::ThreadReopened(e) => (&e.user, Operation::ReopenThread, e.request_uuid?),
-        Event::ActivityUpdated(e) => (&e.user, Operation::UpdateActivity, e.request_uuid?),
+/// The request that an event carried out; `None` for an event that no named request made.
+pub fn request(event: &Event) -> Option<Request<'_>> {
+    use Operation::{
+        AcquireLock, CloseThread, CreateReply, CreateThread, ReopenThread, UpdateActivity,
+    };
+    macro_rules! acquired {
+        ($data:expr) => {
+            (&$data.owner, AcquireLock, $data.request_uuid, Some($data.ticket_id))
+        };
+    }
+    let (user, operation, request_uuid, ticket_id) = match event {
+        Event::LockAcquired(e) => acquired!(e),
+        Event::LockQueued(e) => acquired!(e),
+        Event::LockContended(e) => acquired!(e),
+        Event::LockDeadlockRejected(e) => acquired!(e),
+        Event::ThreadCreated(e) => (&e.author, CreateThread, e.request_uuid?, None),
+        Event::ThreadReplied(e) => (&e.author, CreateReply, e.request_uuid?, None),
+        Event::ThreadClosed(e) => (&e.user, CloseThread, e.request_uuid?, None),
+        Event::ThreadReopened(e) => (&e.user, ReopenThread, e.request_uuid?, None),
+        Event::ActivityUpdated(e) => (&e.user, UpdateActivity, e.request_uuid?, None),
         Event::LedgerOpened(_)
         | Event::LedgerRecovered(_)
         | Event::LedgerRestored(_)
@@ -39,10 +53,6 @@ pub fn written(event: &Event) -> Option<Written<'_>> {
         | Event::RepoCreated(_)
         | Event::AccessGranted(_)
         | Event::AccessRevoked(_)
-        | Event::LockAcquired(_)
-        | Event::LockQueued(_)
-        | Event::LockContended(_)
-        | Event::LockDeadlockRejected(_)
         | Event::LockHeartbeat(_)
         | Event::LockPromoted(_)
         | Event::LockReleased(_)
@@ -52,7 +62,17 @@ pub fn written(event: &Event) -> Option<Written<'_>> {
         | Event::LockWaitTimedOut(_)
         | Event::ActivityCleared(_) => return None,
     };
-    Some(Written { user, operation, request_uuid })
+    Some(Request { user, operation, request_uuid, ticket_id })
+}
+
+/// Records a request.
+pub(super) fn put(record: &Record, request: &Request<'_>) -> Put {
+    let key = keys::request(request.user, request.operation, request.request_uuid);
+    let value = match request.ticket_id {
+        Some(ticket_id) => ticket_id.0.as_bytes().to_vec(),
+        None => record.sequence.0.to_be_bytes().to_vec(),
+    };
+    Put { table: Table::Requests, key, value }
 }
 
 /// The sequence of what a user wrote under a request UUID.
@@ -60,7 +80,7 @@ pub fn written(event: &Event) -> Option<Written<'_>> {
 /// # Errors
 ///
 /// [`LedgerError`] if the ledger can't be read, or holds something else there.
-pub fn by_request(
+pub fn written(
     ledger: &dyn Ledger,
     user: &UserName,
     operation: Operation,
