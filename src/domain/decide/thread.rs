@@ -118,7 +118,8 @@ pub(super) fn reply(
     Ok((vec![event], context.written(thread.clone())))
 }
 
-/// Closes or reopens a thread. Where it is so already, nothing happens.
+/// Closes or reopens a thread. Where it is so already nothing happens, unless the write has a
+/// request UUID: its retry, however late, must find it done, and not turn the thread again.
 pub(super) fn set_state(
     context: &Context<'_>,
     thread: &ThreadKey,
@@ -145,7 +146,7 @@ pub(super) fn set_state(
     context.require_role(&thread.scope, Role::Write)?;
     let row = context.require_thread()?;
     context.require_hold(&thread.scope, terms)?;
-    if row.state == into {
+    if row.state == into && terms.request_uuid.is_none() {
         let answer = Answer::Thread { thread: thread.clone(), written: None, is_replay: false };
         return Ok((Vec::new(), answer));
     }

@@ -129,8 +129,9 @@ impl Auditor {
                 ensure(*count as usize == replies.len(), "the replies are miscounted")
             }
             Write::Closed | Write::Reopened => {
-                *is_open = !*is_open;
-                let is_right = *is_open == (event.write == Write::Reopened);
+                let was_open = std::mem::replace(is_open, event.write == Write::Reopened);
+                // One that has a name is recorded all the same, so that its retry finds it.
+                let is_right = was_open != *is_open || event.request_uuid.is_some();
                 ensure(is_right, "what was closed was closed again, or what was open opened")
             }
         }

@@ -114,7 +114,8 @@ impl Naive {
         self.access.require(user, &thread.scope, Role::Write)?;
         let is_open = self.require_thread(thread)?.is_open;
         self.require_hold(user, &thread.scope, terms)?;
-        if is_open == (write == Write::Reopened) {
+        let has_no_name = terms.request_uuid.is_none();
+        if has_no_name && is_open == (write == Write::Reopened) {
             let thread = thread.clone();
             return Ok((Answer::Thread { thread, written: None, is_replay: false }, Vec::new()));
         }
