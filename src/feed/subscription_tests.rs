@@ -212,22 +212,18 @@ impl Ledger for Gated {
         self.ledger.append(append)
     }
 
-    fn records(&self, after: Sequence, most: usize) -> Result<Vec<Stored>, LedgerError> {
+    fn records_within(
+        &self,
+        after: Sequence,
+        most: usize,
+        bytes: usize,
+    ) -> Result<Vec<Stored>, LedgerError> {
         if std::thread::current().id() == self.made_by {
             return Err(LedgerError::Stopped);
         }
         let gate = self.gate.lock().expect("no reading panics");
         gate.recv().map_err(|_closed| LedgerError::Stopped)?;
-        self.ledger.records(after, most)
-    }
-
-    fn records_within(
-        &self,
-        after: Sequence,
-        most: usize,
-        _bytes: usize,
-    ) -> Result<Vec<Stored>, LedgerError> {
-        self.records(after, most)
+        self.ledger.records_within(after, most, bytes)
     }
 
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, LedgerError> {

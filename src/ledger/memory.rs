@@ -111,11 +111,6 @@ impl Ledger for MemoryLedger {
         Err(LedgerError::Failed { what: "a fault that was asked for".to_owned() })
     }
 
-    fn records(&self, after: Sequence, most: usize) -> Result<Vec<Stored>, LedgerError> {
-        let range = (Bound::Excluded(after), Bound::Unbounded);
-        Ok(self.lock().durable.records.range(range).take(most).map(|(_, r)| r.clone()).collect())
-    }
-
     fn records_within(
         &self,
         after: Sequence,

@@ -141,7 +141,9 @@ pub trait Ledger: Send + Sync {
     ///
     /// # Errors
     /// [`LedgerError::Failed`] or [`LedgerError::Corrupt`] if they can't be read.
-    fn records(&self, after: Sequence, most: usize) -> Result<Vec<Stored>, LedgerError>;
+    fn records(&self, after: Sequence, most: usize) -> Result<Vec<Stored>, LedgerError> {
+        self.records_within(after, most, usize::MAX)
+    }
 
     /// As [`records`](Self::records), but fewer where they are large: no more once they have
     /// `bytes`. None only where there are none.

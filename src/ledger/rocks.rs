@@ -212,10 +212,6 @@ impl Ledger for RocksLedger {
         Ok(())
     }
 
-    fn records(&self, after: Sequence, most: usize) -> Result<Vec<Stored>, LedgerError> {
-        self.records_within(after, most, usize::MAX)
-    }
-
     fn records_within(
         &self,
         after: Sequence,

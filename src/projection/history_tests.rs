@@ -35,18 +35,14 @@ impl Ledger for Counting {
         self.ledger.append(append)
     }
 
-    fn records(&self, after: Sequence, most: usize) -> Result<Vec<Stored>, LedgerError> {
-        self.reads.fetch_add(1, Ordering::Relaxed);
-        self.ledger.records(after, most)
-    }
-
     fn records_within(
         &self,
         after: Sequence,
         most: usize,
-        _bytes: usize,
+        bytes: usize,
     ) -> Result<Vec<Stored>, LedgerError> {
-        self.records(after, most)
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.ledger.records_within(after, most, bytes)
     }
 
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, LedgerError> {

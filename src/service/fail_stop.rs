@@ -43,10 +43,6 @@ impl Ledger for FailStop {
         self.seen(self.ledger.append(append))
     }
 
-    fn records(&self, after: Sequence, most: usize) -> Result<Vec<Stored>, LedgerError> {
-        self.seen(self.ledger.records(after, most))
-    }
-
     fn records_within(
         &self,
         after: Sequence,
