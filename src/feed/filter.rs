@@ -127,14 +127,9 @@ pub fn may_see(access: &Access, user: &UserName, event: &Event) -> bool {
     match event.concerns() {
         Subject::Ledger => true,
         Subject::User(of) => of == *user || access.is_server_admin(user),
-        Subject::Activity(of) => may_see_activity(access, user, &of),
+        Subject::Activity(of) => access.circle_of(user).sees(&of),
         Subject::Scope(scope) => access.can_read(user, &scope),
     }
-}
-
-/// Whether a user who is in service may see what another is doing.
-pub fn may_see_activity(access: &Access, user: &UserName, of: &UserName) -> bool {
-    of == user || access.is_server_admin(user) || access.circle_of(user).includes(of)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::domain::scope::{Scope, ScopeKind};
 /// What a user has in common with others, worked out once to be asked about many.
 pub struct Circle<'a> {
     access: &'a Access,
+    user: &'a UserName,
     /// The user, or the person whose agent it is.
     person: &'a UserName,
     /// Teams and repositories that it was given, and scopes of users that hold repositories.
@@ -17,6 +18,12 @@ pub struct Circle<'a> {
 }
 
 impl Circle<'_> {
+    /// Whether the user may see what another is doing: an administrator of the server sees it of
+    /// everyone.
+    pub fn sees(&self, other: &UserName) -> bool {
+        self.access.is_server_admin(self.user) || self.includes(other)
+    }
+
     /// Whether another user belongs to it.
     pub fn includes(&self, other: &UserName) -> bool {
         let person = self.access.person_of(other).unwrap_or(other);
@@ -37,7 +44,7 @@ impl Access {
         });
         let scopes = teams.chain(repos.cloned()).filter(|scope| self.was_given(user, scope));
         let person = self.person_of(user).unwrap_or(user);
-        Circle { access: self, person, scopes: scopes.collect() }
+        Circle { access: self, user, person, scopes: scopes.collect() }
     }
 
     /// Whether a user, or the person whose agent it is, was given a role in a scope.

@@ -23,10 +23,8 @@ impl Service {
         self.look(caller, |state, asker| {
             require_service(state, asker)?;
             let users = state.activities_after(after).map(|(user, _)| user);
-            // As for the feed, but worked out once for all of them.
-            let access = state.access();
-            let (circle, is_admin) = (access.circle_of(asker), access.is_server_admin(asker));
-            let seen = users.filter(|user| is_admin || *user == asker || circle.includes(user));
+            let circle = state.access().circle_of(asker);
+            let seen = users.filter(|user| circle.sees(user));
             let views = seen.map(|user| show::activity_view(state, user));
             Ok(Page::take(views, most, state.head(), |view| view.user.clone()))
         })

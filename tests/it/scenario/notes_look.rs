@@ -5,7 +5,7 @@ use pearing::domain::id::Sequence;
 use pearing::domain::name::UserName;
 use pearing::domain::scope::Scope;
 use pearing::domain::thread::{Thread, ThreadKey, ThreadState};
-use pearing::feed::filter::{may_see, may_see_activity};
+use pearing::feed::filter::may_see;
 use serde_json::json;
 
 use super::names::{Names, time};
@@ -37,7 +37,7 @@ impl Play {
             Look::Activities { user, expected } => {
                 let (user, state): (UserName, _) = (parsed(user)?, self.server.state());
                 let said = state.activities_after(None).map(|(of, _)| of);
-                let seen = said.filter(|of| may_see_activity(state.access(), &user, of));
+                let seen = said.filter(|of| state.access().circle_of(&user).sees(of));
                 same("activities", &seen.map(ToString::to_string).collect::<Vec<_>>(), expected)
             }
             Look::Role { user, scope, expected } => {
