@@ -323,7 +323,8 @@ async fn a_scope_has_a_budget_that_only_those_spend_who_may_see_it() {
     assert_eq!(flood("GET", locks, &stranger).await, ["404 not-found"]);
     let first = server.call("GET", locks, "").await;
     assert_eq!(outcome(&first), "200", "the stranger left the budget as it was");
-    assert_eq!(flood("GET", locks, &server.token).await.last().unwrap(), "429 limit-reached");
+    let own = flood("GET", locks, &server.token).await;
+    assert!(own.contains(&"429 limit-reached".to_owned()), "{own:?}");
     assert_eq!(flood("DELETE", &release, &server.token).await, ["404 not-found"]);
     assert_eq!(flood("GET", "/v1/whoami", &server.token).await, ["200"], "it names no scope");
 }
