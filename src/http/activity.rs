@@ -10,7 +10,6 @@ use super::body::{Field, JsonBody};
 use super::call::Call;
 use super::failure::Failure;
 use super::query::PAGE;
-use super::tickets::replayed;
 use crate::domain::command::Command;
 use crate::domain::id::RequestUuid;
 use crate::domain::name::UserName;
@@ -64,5 +63,5 @@ pub(super) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
 fn show(api: &Api, told: &ActivityTold) -> Result<Response, Failure> {
     let activity = Activity::new(&told.activity, api.service.now());
     let response = answer::json(StatusCode::OK, told.sequence, &activity);
-    Ok(replayed(response, told.is_replay))
+    Ok(answer::replayed(response, told.is_replay))
 }

@@ -10,10 +10,20 @@ use crate::domain::id::Sequence;
 /// The state that an answer shows. Following the feed from it on leaves no gap.
 pub(super) const PEARING_SEQUENCE: HeaderName = HeaderName::from_static("pearing-sequence");
 
+const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
 /// An answer in JSON, which shows the state at `sequence`.
 pub(super) fn json(status: StatusCode, sequence: Sequence, body: &impl Serialize) -> Response {
     let mut response = bare(status, "application/json", body);
     set_sequence(&mut response, sequence);
+    response
+}
+
+/// Says of an answer that its request had been carried out before, if it had.
+pub(super) fn replayed(mut response: Response, is_replay: bool) -> Response {
+    if is_replay {
+        response.headers_mut().insert(IDEMPOTENCY_REPLAYED, HeaderValue::from_static("true"));
+    }
     response
 }
 

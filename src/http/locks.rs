@@ -10,10 +10,9 @@ use super::body::{Field, JsonBody};
 use super::call::Call;
 use super::events::event_list;
 use super::failure::Failure;
-use super::query::{PAGE, Query, SCOPE};
+use super::query::{PAGE, SCOPE};
 use crate::domain::id::FenceToken;
 use crate::domain::text::ShortText;
-use crate::projection::as_of::AsOf;
 use crate::service::Service;
 use crate::wire::list::List;
 use crate::wire::lock::Lock;
@@ -35,7 +34,7 @@ impl JsonBody for Break {
 /// `GET /v1/locks`: the held ones of a scope.
 pub(super) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
     let query = call.query(&[&SCOPE, &["as_of"], &PAGE])?;
-    let (scope, moment) = (query.scope()?, moment(&query)?);
+    let (scope, moment) = (query.scope()?, query.moment()?);
     let (after, most) = (query.cursor()?.map(str::to_owned), query.limit()?);
     let caller = call.token_id();
     let locks =
@@ -55,7 +54,7 @@ pub(super) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
 /// `GET /v1/locks/{lock_name}`
 pub(super) async fn get(api: Api, call: Call) -> Result<Response, Failure> {
     let query = call.query(&[&SCOPE, &["as_of"]])?;
-    let (lock, moment) = (call.lock_in(&query)?, moment(&query)?);
+    let (lock, moment) = (call.lock_in(&query)?, query.moment()?);
     let caller = call.token_id();
     let shown = match moment {
         None => api.service.lock(caller, &lock, None)?,
@@ -79,8 +78,4 @@ pub(super) async fn break_hold(api: Api, call: Call) -> Result<Response, Failure
     let Break { fence_token, reason } = call.body()?;
     let view = api.service.break_lock(call.token_id(), lock, fence_token, reason).await?;
     Ok(answer::json(StatusCode::OK, view.sequence, &Lock::new(&view, api.service.now())))
-}
-
-pub(super) fn moment(query: &Query) -> Result<Option<AsOf>, Failure> {
-    query.value("as_of", AsOf::RULE)
 }

@@ -4,6 +4,7 @@ use crate::domain::id::Sequence;
 use crate::domain::scope::{Scope, ScopeKind};
 
 use super::failure::Failure;
+use crate::projection::as_of::AsOf;
 
 /// The parameters that name a scope; exactly one of them is given where a scope is needed.
 pub(super) const SCOPE: [&str; 3] = ["repo", "team", "user"];
@@ -66,6 +67,11 @@ impl Query {
             Some(limit) if (1..=LIMIT_MOST).contains(&limit) => Ok(limit),
             Some(_) => Err(Failure::invalid("limit", RULE)),
         }
+    }
+
+    /// The moment of the past that is asked about, if one is.
+    pub(super) fn moment(&self) -> Result<Option<AsOf>, Failure> {
+        self.value("as_of", AsOf::RULE)
     }
 
     /// Where a page begins: what an earlier page of the list gave as `next`.

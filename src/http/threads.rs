@@ -9,9 +9,7 @@ use super::answer;
 use super::body::{Field, JsonBody, not_null};
 use super::call::Call;
 use super::failure::Failure;
-use super::locks::moment;
 use super::query::{PAGE, SCOPE};
-use super::tickets::replayed;
 use crate::domain::command::Command;
 use crate::domain::event::Event;
 use crate::domain::id::{ReplyId, RequestUuid, Sequence};
@@ -125,7 +123,7 @@ pub(super) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
 pub(super) async fn get(api: Api, call: Call) -> Result<Response, Failure> {
     let query = call.query(&[&SCOPE, &["as_of"]])?;
     let key = ThreadKey { scope: query.repo()?, number: number(&call)? };
-    let (caller, moment) = (call.token_id(), moment(&query)?);
+    let (caller, moment) = (call.token_id(), query.moment()?);
     show(&api, &call, move |service| service.thread(caller, &key, moment), Part::Whole).await
 }
 
@@ -150,7 +148,7 @@ pub(super) async fn reply(api: Api, call: Call) -> Result<Response, Failure> {
     let written = told.written.expect("a reply was written, now or before");
     let read = move |service: &Service| service.thread_as_written(&thread);
     let shown = show(&api, &call, read, Part::ReplyAt(written)).await?;
-    Ok(replayed(shown, told.is_replay))
+    Ok(answer::replayed(shown, told.is_replay))
 }
 
 /// `POST /v1/threads/{number}/close`
@@ -186,7 +184,7 @@ fn number(call: &Call) -> Result<ThreadNumber, Failure> {
 async fn as_it_is(api: &Api, call: &Call, told: ThreadTold) -> Result<Response, Failure> {
     let key = told.thread;
     let read = move |service: &Service| service.thread_as_written(&key);
-    Ok(replayed(show(api, call, read, Part::Whole).await?, told.is_replay))
+    Ok(answer::replayed(show(api, call, read, Part::Whole).await?, told.is_replay))
 }
 
 /// What is shown of a thread.

@@ -21,7 +21,6 @@ use crate::wire::problem::Problem;
 use crate::wire::ticket::{Answer, State, Ticket};
 use crate::wire::view::TicketAnswer;
 
-const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// The longest long poll. Proxies and clients give up on a silent connection after 30 to 60
@@ -95,15 +94,7 @@ pub(super) async fn acquire(api: Api, call: Call) -> Result<Response, Failure> {
         }
         None => answer::json(status, told.sequence, &shown),
     };
-    Ok(replayed(response, told.is_replay))
-}
-
-/// Says of an answer that its request had been carried out before, if it had.
-pub(super) fn replayed(mut response: Response, is_replay: bool) -> Response {
-    if is_replay {
-        response.headers_mut().insert(IDEMPOTENCY_REPLAYED, HeaderValue::from_static("true"));
-    }
-    response
+    Ok(answer::replayed(response, told.is_replay))
 }
 
 /// `GET /v1/locks/{lock_name}/tickets/{ticket_id}`, a long poll with `Prefer: wait=N`.
