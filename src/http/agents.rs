@@ -40,7 +40,7 @@ pub(super) async fn create(api: Api, call: Call) -> Result<Response, Failure> {
     call.query(&[])?;
     let Create { name, label, expires_in_days } = call.body()?;
     let agent = agent(&api, &call, &name)?;
-    let drawn = Drawn::new();
+    let drawn = Drawn::draw();
     let token_id = drawn.token_id;
     let command = Command::CreateAgent {
         agent: agent.clone(),

@@ -109,7 +109,7 @@ pub(super) fn greet(data: &Path, url: &str) -> io::Result<()> {
 
 /// A user, a token for it, and the commands that record both.
 fn user_with_token(user: &UserName, admin: bool) -> (Drawn, [Command; 2]) {
-    let drawn = Drawn::new();
+    let drawn = Drawn::draw();
     let issue = Command::IssueToken {
         token_id: drawn.token_id,
         user: user.clone(),

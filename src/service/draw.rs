@@ -20,8 +20,7 @@ pub struct Drawn {
 
 impl Drawn {
     /// Draws a token.
-    #[expect(clippy::new_without_default, reason = "no two are alike, so there is no default")]
-    pub fn new() -> Self {
+    pub fn draw() -> Self {
         let token_id = TokenId(random::uuid());
         let mut secret = [0; 32];
         random::fill(&mut secret);

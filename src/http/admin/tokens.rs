@@ -67,7 +67,7 @@ pub(in crate::http) async fn list(api: Api, call: Call) -> Result<Response, Fail
 pub(in crate::http) async fn issue(api: Api, call: Call) -> Result<Response, Failure> {
     call.query(&[])?;
     let Issue { user, label, expires_in_days } = call.body()?;
-    let Drawn { token_id, text, sha256 } = Drawn::new();
+    let Drawn { token_id, text, sha256 } = Drawn::draw();
     let command = Command::IssueToken {
         token_id,
         user: user.clone(),
