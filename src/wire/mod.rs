@@ -1,7 +1,7 @@
 //! JSON that leaves the process: one shape for each thing, used by the server and the client.
 //!
 //! A shape is written down once, so what the server says is what the client reads. Field names
-//! and their order are fixed; a field is never renamed, only added.
+//! and their order are fixed; from the first release on no field is renamed or taken away.
 //! Deliberately absent: rules, access, and the words of the command line.
 pub mod activity;
 pub mod admin;
