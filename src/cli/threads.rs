@@ -26,8 +26,9 @@ pub(super) async fn thread(
             let new = NewThread { title, body, number: *number };
             print_thread(output, &client.create_thread(repo.scope(), &new, &terms).await?)
         }
-        ThreadCommand::ListThreads { repo, state, page } => {
-            let list = client.threads(repo.scope(), *state, &page.into()).await?;
+        ThreadCommand::ListThreads { repo, state, as_of, page } => {
+            let (repo, as_of) = (repo.scope(), as_of.as_deref());
+            let list = client.threads(repo, *state, as_of, &page.into()).await?;
             locks::print_list(output, &list, threads, "no threads")
         }
         ThreadCommand::GetThreadTree { thread, as_of } => {

@@ -87,7 +87,8 @@ impl Client {
         self.call(Call::send(Method::POST, &["threads"], &body, Repeat::Harmless).at(repo)).await
     }
 
-    /// Lists the threads of a repository, all or those in one state.
+    /// Lists the threads of a repository, all or those in one state, as they were at `as_of` (a
+    /// sequence or a time) if that is given.
     ///
     /// # Errors
     /// As for every call.
@@ -95,10 +96,12 @@ impl Client {
         &self,
         repo: &Scope,
         state: Option<ThreadState>,
+        as_of: Option<&str>,
         page: &Page,
     ) -> Result<Reply<List<ThreadItem>>, ClientError> {
         let state = state.map(ThreadState::as_str);
-        self.call(Call::get(&["threads"]).at(repo).with("state", state).page(page)).await
+        let call = Call::get(&["threads"]).at(repo).with("state", state).with("as_of", as_of);
+        self.call(call.page(page)).await
     }
 
     /// Reads a thread with its tree of replies, as it was at `as_of` (a sequence or a time) if

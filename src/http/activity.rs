@@ -16,7 +16,6 @@ use crate::domain::name::UserName;
 use crate::domain::text::ActivityText;
 use crate::service::ActivityTold;
 use crate::wire::activity::Activity;
-use crate::wire::list::List;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,15 +48,11 @@ pub(super) async fn clear(api: Api, call: Call) -> Result<Response, Failure> {
 /// `GET /v1/activity`
 pub(super) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
     let query = call.query(&[&PAGE])?;
-    let after: Option<UserName> = query.parsed_cursor(UserName::RULE)?;
+    let after: Option<UserName> = query.cursor()?;
     let page = api.service.activities(call.token_id(), after.as_ref(), query.limit()?)?;
     let now = api.service.now();
-    let list = List {
-        items: page.items.iter().map(|view| Activity::new(view, now)).collect(),
-        next: page.next.map(String::from),
-        sequence: page.sequence,
-    };
-    Ok(answer::json(StatusCode::OK, page.sequence, &list))
+    let items = page.items.iter().map(|view| Activity::new(view, now)).collect();
+    Ok(answer::page(&call, page.sequence, items, page.next))
 }
 
 fn show(api: &Api, told: &ActivityTold) -> Result<Response, Failure> {

@@ -59,11 +59,9 @@ pub(super) async fn create(api: Api, call: Call) -> Result<Response, Failure> {
 /// `GET /v1/agents`
 pub(super) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
     let query = call.query(&[&PAGE])?;
-    let after: Option<UserName> = query.parsed_cursor(UserName::RULE)?;
+    let after: Option<UserName> = query.cursor()?;
     let page = api.service.agents(call.token_id(), after.as_ref(), query.limit()?)?;
-    let next = page.next.map(String::from);
-    let list = List { items: page.items, next, sequence: page.sequence };
-    Ok(answer::json(StatusCode::OK, page.sequence, &list))
+    Ok(answer::page(&call, page.sequence, page.items, page.next))
 }
 
 /// `DELETE /v1/agents/{name}/tokens`

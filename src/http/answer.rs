@@ -5,7 +5,10 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
 
+use super::call::Call;
+use super::cursor;
 use crate::domain::id::Sequence;
+use crate::wire::list::List;
 
 /// The state that an answer shows. Following the feed from it on leaves no gap.
 pub(super) const PEARING_SEQUENCE: HeaderName = HeaderName::from_static("pearing-sequence");
@@ -16,6 +19,24 @@ const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-re
 pub(super) fn json(status: StatusCode, sequence: Sequence, body: &impl Serialize) -> Response {
     let mut response = bare(status, "application/json", body);
     set_sequence(&mut response, sequence);
+    response
+}
+
+/// A page of a list, which shows the state at `sequence`. `next` is the place of its last item, if
+/// more come after it.
+pub(super) fn page<T: Serialize>(
+    call: &Call,
+    sequence: Sequence,
+    items: Vec<T>,
+    next: Option<impl ToString>,
+) -> Response {
+    let next = next.map(|place| cursor::of(&place.to_string()));
+    let link = next.as_ref().map(|cursor| format!("<{}>; rel=\"next\"", call.with_cursor(cursor)));
+    let mut response = json(StatusCode::OK, sequence, &List { items, next, sequence });
+    if let Some(link) = link {
+        let link = HeaderValue::try_from(link).expect("a query that was parsed fits a header");
+        response.headers_mut().insert(header::LINK, link);
+    }
     response
 }
 

@@ -53,14 +53,13 @@ where
         (Policy::Token | Policy::Holder, None) => return Failure::Unauthenticated.render(None),
     };
     let query = request.uri().query().unwrap_or_default();
-    if let Some(identity) = &identity
-        && let Err(failure) = spend(&api, policy, &identity.user, query)
-    {
-        return failure.render(None);
-    }
+    let spent = identity.as_ref().map_or(Ok(()), |by| spend(&api, policy, &by.user, query));
     let token_id = identity.map(|identity| identity.token_id);
-    let result = match Call::read(arrived, token_id, request).await {
-        Ok(call) => handler(api.clone(), call).await,
+    let result = match spent {
+        Ok(()) => match Call::read(arrived, token_id, request).await {
+            Ok(call) => handler(api.clone(), call).await,
+            Err(failure) => Err(failure),
+        },
         Err(failure) => Err(failure),
     };
     let mut response = result.unwrap_or_else(|failure| {
@@ -144,6 +143,18 @@ impl Call {
     /// The query, in which only these parameters may stand.
     pub(super) fn query(&self, known: &[&[&str]]) -> Result<Query, Failure> {
         Query::parse(&self.query, known)
+    }
+
+    /// A reference to the same call with another cursor, relative to this call: whatever a proxy
+    /// has put before the path stays there. A start that was given by `after` is left behind.
+    pub(super) fn with_cursor(&self, cursor: &str) -> String {
+        let is_kept = |pair: &&str| !matches!(pair.split('=').next(), Some("cursor" | "after"));
+        let mut reference = "?".to_owned();
+        for pair in self.query.split('&').filter(|pair| !pair.is_empty()).filter(is_kept) {
+            reference.push_str(pair);
+            reference.push('&');
+        }
+        reference + "cursor=" + cursor
     }
 
     /// A part of the path. `rule` says what a text that can't be read breaks.

@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::Response;
 use tokio_stream::StreamExt as _;
 
@@ -26,7 +26,6 @@ use crate::random;
 use crate::service::ServiceError;
 use crate::service::query::Page;
 use crate::wire::cloud_event::CloudEvent;
-use crate::wire::list::List;
 
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
@@ -45,28 +44,29 @@ pub(super) async fn get(api: Api, call: Call) -> Result<Response, Failure> {
         accept.split(',').any(|media| media.trim_start().starts_with("text/event-stream"))
     });
     // A feed has no pages.
-    let places: &[&str] = if wants_feed { &["after"] } else { &PAGE };
-    let query = call.query(&[&SCOPE, &["lock", "type", "exclude_type", "actor"], places])?;
+    let places: &[&str] = if wants_feed { &[] } else { &PAGE };
+    let query =
+        call.query(&[&SCOPE, &["lock", "type", "exclude_type", "actor", "after"], places])?;
     let reader = Reader { token_id: call.token_id(), filter: filter(&query)? };
     let (start, name) = start(&call, &query)?;
     let answer = if wants_feed {
         feed(&api, reader, start)
     } else {
-        page(&api, &query, reader, start).await
+        page(&api, &call, &query, reader, start).await
     };
     answer.map_err(|failure| blamed_on(name, failure))
 }
 
 /// A page of events as CloudEvents.
-pub(super) fn event_list(api: &Api, page: Page<Stored, Sequence>) -> Result<Response, Failure> {
+pub(super) fn event_list(
+    api: &Api,
+    call: &Call,
+    page: Page<Stored, Sequence>,
+) -> Result<Response, Failure> {
     let ledger_id = ledger_id(api)?;
     let events = page.items.iter().map(|stored| cloud_event(stored, ledger_id));
-    let list = List {
-        items: events.collect::<Result<Vec<_>, _>>()?,
-        next: page.next.map(|after| after.to_string()),
-        sequence: page.sequence,
-    };
-    Ok(answer::json(StatusCode::OK, page.sequence, &list))
+    let events = events.collect::<Result<Vec<_>, _>>()?;
+    Ok(answer::page(call, page.sequence, events, page.next))
 }
 
 /// The failure, in which a start that was refused has the name that the caller gave it by: the
@@ -85,13 +85,22 @@ fn blamed_on(name: &'static str, failure: Failure) -> Failure {
     }
 }
 
-async fn page(api: &Api, query: &Query, reader: Reader, start: Start) -> Result<Response, Failure> {
-    let (from, most) = (query.sequence_cursor()?, query.limit()?);
+async fn page(
+    api: &Api,
+    call: &Call,
+    query: &Query,
+    reader: Reader,
+    start: Start,
+) -> Result<Response, Failure> {
+    let (cursor, most) = (query.sequence_cursor()?, query.limit()?);
     let after = match start {
+        Start::After(_) if cursor.is_some() => {
+            return Err(Failure::invalid("cursor", "must not stand beside another start"));
+        }
         Start::After(after) => after,
-        Start::Now => from,
+        Start::Now => cursor.unwrap_or(Sequence::ZERO),
     };
-    event_list(api, api.read(move |service| service.events(&reader, after, most)).await?)
+    event_list(api, call, api.read(move |service| service.events(&reader, after, most)).await?)
 }
 
 fn feed(api: &Api, reader: Reader, start: Start) -> Result<Response, Failure> {

@@ -11,10 +11,9 @@ use super::call::Call;
 use super::events::event_list;
 use super::failure::Failure;
 use super::query::{PAGE, SCOPE};
-use crate::domain::id::FenceToken;
+use crate::domain::id::{FenceToken, Sequence};
 use crate::domain::text::ShortText;
 use crate::service::Service;
-use crate::wire::list::List;
 use crate::wire::lock::Lock;
 
 #[derive(Deserialize)]
@@ -35,7 +34,7 @@ impl JsonBody for Break {
 pub(super) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
     let query = call.query(&[&SCOPE, &["as_of"], &PAGE])?;
     let (scope, moment) = (query.scope()?, query.moment()?);
-    let (after, most) = (query.cursor()?.map(str::to_owned), query.limit()?);
+    let (after, most): (Option<String>, _) = (query.cursor()?, query.limit()?);
     let caller = call.token_id();
     let locks =
         move |service: &Service| service.locks(caller, &scope, moment, after.as_deref(), most);
@@ -43,12 +42,8 @@ pub(super) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
         None => api.read(locks).await?,
         Some(_) => api.read_past(locks).await?,
     };
-    let list = List {
-        items: shown.what.items.iter().map(|view| Lock::new(view, shown.time)).collect(),
-        next: shown.what.next,
-        sequence: shown.sequence,
-    };
-    Ok(answer::json(StatusCode::OK, shown.sequence, &list))
+    let items = shown.what.items.iter().map(|view| Lock::new(view, shown.time)).collect();
+    Ok(answer::page(&call, shown.sequence, items, shown.what.next))
 }
 
 /// `GET /v1/locks/{lock_name}`
@@ -67,9 +62,10 @@ pub(super) async fn get(api: Api, call: Call) -> Result<Response, Failure> {
 pub(super) async fn history(api: Api, call: Call) -> Result<Response, Failure> {
     let query = call.query(&[&SCOPE, &PAGE])?;
     let lock = call.lock_in(&query)?;
-    let (caller, after, most) = (call.token_id(), query.sequence_cursor()?, query.limit()?);
+    let (caller, most) = (call.token_id(), query.limit()?);
+    let after = query.sequence_cursor()?.unwrap_or(Sequence::ZERO);
     let page = api.read(move |service| service.history(caller, &lock, after, most)).await?;
-    event_list(&api, page)
+    event_list(&api, &call, page)
 }
 
 /// `POST /v1/locks/{lock_name}/break`

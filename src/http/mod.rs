@@ -14,6 +14,7 @@ mod agents;
 mod answer;
 mod body;
 mod call;
+mod cursor;
 mod events;
 mod failure;
 mod feeds;

@@ -3,14 +3,15 @@
 use crate::domain::id::Sequence;
 use crate::domain::scope::{Scope, ScopeKind};
 
+use super::cursor;
 use super::failure::Failure;
 use crate::projection::as_of::AsOf;
 
 /// The parameters that name a scope; exactly one of them is given where a scope is needed.
 pub(super) const SCOPE: [&str; 3] = ["repo", "team", "user"];
 
-/// The parameters of a list's page. `after` is `cursor` by the name that it has for events.
-pub(super) const PAGE: [&str; 3] = ["limit", "cursor", "after"];
+/// The parameters of a list's page.
+pub(super) const PAGE: [&str; 2] = ["limit", "cursor"];
 
 /// How many items a page has, and how many it may be asked to have.
 const LIMIT_DEFAULT: usize = 100;
@@ -74,35 +75,21 @@ impl Query {
         self.value("as_of", AsOf::RULE)
     }
 
-    /// Where a page begins: what an earlier page of the list gave as `next`.
-    pub(super) fn cursor(&self) -> Result<Option<&str>, Failure> {
-        match (self.text("cursor"), self.text("after")) {
-            (Some(_), Some(_)) => Err(Failure::invalid("cursor", "must not stand beside after")),
-            (cursor, after) => Ok(cursor.or(after)),
-        }
+    /// Where a page begins: the place at which an earlier page of the list ended.
+    pub(super) fn cursor<T: std::str::FromStr>(&self) -> Result<Option<T>, Failure> {
+        let Some(text) = self.text("cursor") else { return Ok(None) };
+        let place = cursor::place(text).and_then(|place| place.parse().ok());
+        place.map(Some).ok_or_else(|| Failure::invalid("cursor", cursor::RULE))
     }
 
-    /// Where a page begins, in a list whose cursors are sequences.
-    pub(super) fn sequence_cursor(&self) -> Result<Sequence, Failure> {
-        let Some(text) = self.cursor()? else {
-            return Ok(Sequence::ZERO);
-        };
-        let name = if self.text("after").is_some() { "after" } else { "cursor" };
-        sequence(text).ok_or_else(|| Failure::invalid(name, SEQUENCE_RULE))
+    /// Where a page begins, in a list whose places are sequences.
+    pub(super) fn sequence_cursor(&self) -> Result<Option<Sequence>, Failure> {
+        Ok(self.cursor()?.map(Sequence))
     }
 
     /// The scope, which must be given.
     pub(super) fn scope(&self) -> Result<Scope, Failure> {
         self.scope_if_any()?.ok_or_else(|| Failure::invalid("repo", SCOPE_RULE))
-    }
-
-    /// Where a page begins, in a list whose cursors are names or numbers.
-    pub(super) fn parsed_cursor<T: std::str::FromStr>(
-        &self,
-        rule: &str,
-    ) -> Result<Option<T>, Failure> {
-        let invalid = |_| Failure::invalid("cursor", rule);
-        self.cursor()?.map(|text| text.parse().map_err(invalid)).transpose()
     }
 
     /// The scope, which must be a repository.

@@ -20,7 +20,6 @@ use crate::domain::thread::{
 };
 use crate::service::query::Shown;
 use crate::service::{Service, ServiceError, ThreadTold};
-use crate::wire::list::List;
 use crate::wire::thread::{Reply, Thread, ThreadItem};
 
 const REQUEST_UUID: Field = Field::optional("request_uuid", "must be a UUID, or null");
@@ -104,19 +103,19 @@ pub(super) async fn create(api: Api, call: Call) -> Result<Response, Failure> {
     }
 }
 
-/// `GET /v1/threads`: those of a repository, all or those in one state.
+/// `GET /v1/threads`: those of a repository, all or those in one state, now or as they were.
 pub(super) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
-    let query = call.query(&[&SCOPE, &PAGE, &["state"]])?;
+    let query = call.query(&[&SCOPE, &["as_of"], &PAGE, &["state"]])?;
     let (repo, wanted) = (query.repo()?, query.value("state", ThreadState::RULE)?);
-    let after = query.parsed_cursor(ThreadNumber::RULE)?;
-    let (caller, most) = (call.token_id(), query.limit()?);
-    let page = api.read(move |service| service.threads(caller, &repo, wanted, after, most)).await?;
-    let list = List {
-        items: page.items.iter().map(|(key, row)| ThreadItem::new(key, row)).collect(),
-        next: page.next.map(|number| number.to_string()),
-        sequence: page.sequence,
+    let (moment, after, most) = (query.moment()?, query.cursor()?, query.limit()?);
+    let caller = call.token_id();
+    let read = move |service: &Service| service.threads(caller, &repo, wanted, moment, after, most);
+    let page = match moment {
+        None => api.read(read).await?,
+        Some(_) => api.read_past(read).await?,
     };
-    Ok(answer::json(StatusCode::OK, page.sequence, &list))
+    let items = page.items.iter().map(|(key, row)| ThreadItem::new(key, row)).collect();
+    Ok(answer::page(&call, page.sequence, items, page.next))
 }
 
 /// `GET /v1/threads/{number}`

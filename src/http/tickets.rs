@@ -12,11 +12,10 @@ use super::body::{Field, JsonBody, not_null};
 use super::call::Call;
 use super::failure::{Failure, render_problem};
 use super::query::PAGE;
-use crate::domain::id::RequestUuid;
+use crate::domain::id::{RequestUuid, Sequence};
 use crate::domain::text::ShortText;
 use crate::domain::ticket::TicketInput;
 use crate::domain::time::{LeaseSeconds, WaitSeconds};
-use crate::wire::list::List;
 use crate::wire::problem::Problem;
 use crate::wire::ticket::{Answer, State, Ticket};
 use crate::wire::view::TicketAnswer;
@@ -141,18 +140,14 @@ pub(super) async fn list_own(api: Api, call: Call) -> Result<Response, Failure> 
         Some("waiting") => Some(State::Waiting),
         Some(_) => return Err(Failure::invalid("state", "must be held or waiting")),
     };
-    let after = query.sequence_cursor()?;
+    let after = query.sequence_cursor()?.unwrap_or(Sequence::ZERO);
     let is_wanted = |ticket: &crate::domain::ticket::Ticket| {
         wanted.is_none_or(|wanted| wanted == State::of(&ticket.phase))
     };
     let page = api.service.tickets(call.token_id(), is_wanted, after, query.limit()?)?;
     let now = api.service.now();
-    let list = List {
-        items: page.items.iter().map(|view| Ticket::new(view, now)).collect(),
-        next: page.next.map(|after| after.to_string()),
-        sequence: page.sequence,
-    };
-    Ok(answer::json(StatusCode::OK, page.sequence, &list))
+    let items = page.items.iter().map(|view| Ticket::new(view, now)).collect();
+    Ok(answer::page(&call, page.sequence, items, page.next))
 }
 
 fn show(api: &Api, call: &Call, told: &TicketAnswer) -> Answer {

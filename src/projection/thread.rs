@@ -169,6 +169,33 @@ pub fn read(
     key: &ThreadKey,
     last: Sequence,
 ) -> Result<Option<Thread>, LedgerError> {
+    let mut thread: Option<Thread> = None;
+    each_event(ledger, key, last, |record| Thread::apply(&mut thread, record))?;
+    Ok(thread)
+}
+
+/// What was known of a thread at `last`, and how many events it had; `None` if it had none.
+///
+/// # Errors
+///
+/// [`LedgerError`] if the ledger can't be read.
+pub fn row_at(
+    ledger: &dyn Ledger,
+    key: &ThreadKey,
+    last: Sequence,
+) -> Result<Option<(ThreadRow, usize)>, LedgerError> {
+    let mut row: Option<ThreadRow> = None;
+    let events = each_event(ledger, key, last, |record| ThreadRow::apply(&mut row, record))?;
+    Ok(row.map(|row| (row, events)))
+}
+
+/// Hands on a thread's events up to `last`, in order, and tells how many they were.
+fn each_event(
+    ledger: &dyn Ledger,
+    key: &ThreadKey,
+    last: Sequence,
+    mut take: impl FnMut(Record),
+) -> Result<usize, LedgerError> {
     let prefix = keys::thread_prefix(key);
     let (mut sequences, mut after) = (Vec::new(), Vec::new());
     loop {
@@ -180,13 +207,11 @@ pub fn read(
         }
     }
     sequences.retain(|sequence| *sequence <= last);
-    let mut thread: Option<Thread> = None;
     history::each_record(ledger, &sequences, |stored| {
-        let record = stored.decode().map_err(|error| corrupt(key, error))?;
-        Thread::apply(&mut thread, record);
+        take(stored.decode().map_err(|error| corrupt(key, error))?);
         Ok(())
     })?;
-    Ok(thread)
+    Ok(sequences.len())
 }
 
 fn parse<T: DeserializeOwned>(thread: &ThreadKey, value: &[u8]) -> Result<T, LedgerError> {

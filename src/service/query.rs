@@ -26,7 +26,7 @@ use crate::feed::filter::Reader;
 use crate::feed::subscription::{Frame, Source, Start, Verdict, frames};
 use crate::ledger::{LedgerError, Stored};
 use crate::projection;
-use crate::projection::as_of::{self, AsOf};
+use crate::projection::as_of::{self, AsOf, Moment};
 use crate::projection::history::{self, Rows};
 use crate::wire::admin::{ScopeRole, WhoAmI};
 use crate::wire::view::{LockView, TicketAnswer, TicketView};
@@ -249,13 +249,16 @@ impl Service {
         head: Sequence,
         rows: Rows<'_>,
     ) -> Result<(State, Time, Sequence), ServiceError> {
+        let Moment { sequence, time } = self.moment(moment, head)?;
+        let state = as_of::fold(self.ledger(), rows, sequence).map_err(stopped)?;
+        Ok((state, time, sequence))
+    }
+
+    /// The moment that is meant, in the ledger up to `head`.
+    fn moment(&self, moment: AsOf, head: Sequence) -> Result<Moment, ServiceError> {
         let found = as_of::resolve(self.ledger(), moment, head, self.now()).map_err(stopped)?;
-        let Some(found) = found else {
-            let refusal = Refusal::InvalidArgument { field: "as_of", rule: AsOf::RULE };
-            return Err(refused(refusal, head));
-        };
-        let state = as_of::fold(self.ledger(), rows, found.sequence).map_err(stopped)?;
-        Ok((state, found.time, found.sequence))
+        let refusal = Refusal::InvalidArgument { field: "as_of", rule: AsOf::RULE };
+        found.ok_or_else(|| refused(refusal, head))
     }
 
     /// A lock's events after `after`, oldest first.

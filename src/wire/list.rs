@@ -9,7 +9,7 @@ use crate::domain::id::Sequence;
 pub struct List<T> {
     /// The items, in the list's order.
     pub items: Vec<T>,
-    /// What to send as `after` to get the next page; null at the end.
+    /// What to send as `cursor` to get the next page, as it stands; null at the end.
     pub next: Option<String>,
     /// The state that this shows.
     pub sequence: Sequence,

@@ -154,6 +154,9 @@ pub(in crate::cli) enum ThreadCommand {
         /// Only open ones, or only closed ones
         #[arg(long, value_parser = thread_state())]
         state: Option<ThreadState>,
+        /// As they were then: a sequence or a time
+        #[arg(long, value_name = "SEQUENCE|TIME")]
+        as_of: Option<String>,
         #[command(flatten)]
         page: PageArgs,
     },

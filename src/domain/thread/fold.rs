@@ -1,6 +1,6 @@
 //! A thread as its events made it, up to any one of them.
 
-use super::{ThreadKey, ThreadState};
+use super::{ThreadKey, ThreadRow, ThreadState};
 use crate::domain::event::{Event, Record, ThreadCreated, ThreadReplied};
 use crate::domain::id::{ReplyId, Sequence};
 use crate::domain::name::UserName;
@@ -75,6 +75,31 @@ impl Thread {
             updated_at: time,
             sequence,
             replies: Vec::new(),
+        }
+    }
+}
+
+impl ThreadRow {
+    /// Folds an event into what is known of a thread, as [`Thread::apply`] does into the thread.
+    pub fn apply(row: &mut Option<Self>, record: Record) {
+        let Record { sequence, time, event, .. } = record;
+        if let Event::ThreadCreated(e) = event {
+            *row = Some(Self {
+                title: e.title,
+                author: e.author,
+                created_at: time,
+                state: ThreadState::Open,
+                replies_count: 0,
+                updated_at: time,
+                sequence,
+            });
+            return;
+        }
+        let Some(row) = row else { return };
+        (row.updated_at, row.sequence) = (time, sequence);
+        row.state = ThreadState::after(&event).unwrap_or(row.state);
+        if let Event::ThreadReplied(data) = event {
+            row.replies_count = data.replies_count;
         }
     }
 }

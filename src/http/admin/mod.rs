@@ -23,7 +23,6 @@ use crate::domain::command::Command;
 use crate::domain::name::UserName;
 use crate::domain::refusal::Refusal;
 use crate::service::query::{Page, require_service};
-use crate::wire::list::List;
 
 /// Gives a command, then shows what it made of the state.
 pub(super) async fn administer<T: Serialize>(
@@ -47,13 +46,12 @@ fn page<T: Serialize>(
     key: impl Fn(&T) -> String,
     items: impl FnOnce(&State, &UserName) -> Result<Vec<T>, Refusal>,
 ) -> Result<Response, Failure> {
-    let (after, most) = (query.cursor()?, query.limit()?);
+    let (after, most): (Option<String>, _) = (query.cursor()?, query.limit()?);
     let page = api.service.look(call.token_id(), |state, user| {
         require_service(state, user)?;
         let items = items(state, user)?.into_iter();
-        let rest = items.filter(|item| after.is_none_or(|after| key(item).as_str() > after));
+        let rest = items.filter(|item| after.as_ref().is_none_or(|after| key(item) > *after));
         Ok(Page::take(rest, most, state.head(), &key))
     })?;
-    let list = List { items: page.items, next: page.next, sequence: page.sequence };
-    Ok(answer::json(StatusCode::OK, page.sequence, &list))
+    Ok(answer::page(call, page.sequence, page.items, page.next))
 }

@@ -1,12 +1,12 @@
 //! Reads of threads, as they are or as they were.
 
-use super::{Page, Shown, require_read, stopped};
+use super::{PAGE_RECORDS_MAX, Page, Shown, require_read, stopped};
 use crate::domain::id::{Sequence, TokenId};
 use crate::domain::refusal::Refusal;
 use crate::domain::scope::Scope;
 use crate::domain::thread::{Thread, ThreadKey, ThreadNumber, ThreadRow, ThreadState};
-use crate::projection::as_of::{self, AsOf};
-use crate::projection::thread::{numbers, read, row};
+use crate::projection::as_of::{AsOf, Moment};
+use crate::projection::thread::{numbers, read, row, row_at};
 use crate::service::{Service, ServiceError};
 
 /// How many threads a page of a list looks at, at most: one that wants only some of them may be
@@ -25,18 +25,10 @@ impl Service {
         moment: Option<AsOf>,
     ) -> Result<Shown<Thread>, ServiceError> {
         let now = self.now();
-        let head = self.look(caller, |state, user| {
-            require_read(state, user, &key.scope)?;
-            Ok(state.head())
-        })?;
-        let (sequence, time) = match moment {
-            None => (head, now),
-            Some(moment) => {
-                let found = as_of::resolve(self.ledger(), moment, head, now).map_err(stopped)?;
-                let refusal = Refusal::InvalidArgument { field: "as_of", rule: AsOf::RULE };
-                let found = found.ok_or_else(|| super::refused(refusal, head))?;
-                (found.sequence, found.time)
-            }
+        let head = self.readable_head(caller, &key.scope)?;
+        let Moment { sequence, time } = match moment {
+            None => Moment { sequence: head, time: now },
+            Some(moment) => self.moment(moment, head)?,
         };
         let thread = read(self.ledger(), key, sequence).map_err(stopped)?;
         let thread = thread.ok_or_else(|| super::refused(Refusal::NotFound("thread"), head))?;
@@ -55,7 +47,8 @@ impl Service {
         Ok(Shown { what, time: self.now(), sequence })
     }
 
-    /// The threads of a repository by number, after `after`, all or those in one state.
+    /// The threads of a repository by number, after `after`, all or those in one state, as they are
+    /// or as they were. A page may be short, and even empty, and still not be the last.
     ///
     /// # Errors
     /// [`ServiceError`]
@@ -64,52 +57,55 @@ impl Service {
         caller: TokenId,
         repo: &Scope,
         wanted: Option<ThreadState>,
+        moment: Option<AsOf>,
         after: Option<ThreadNumber>,
         most: usize,
     ) -> Result<Page<(ThreadKey, ThreadRow), ThreadNumber>, ServiceError> {
-        let sequence = self.look(caller, |state, user| {
-            require_read(state, user, repo)?;
-            Ok(state.head())
-        })?;
-        let looked_at = numbers(self.ledger(), repo, after, PAGE_THREADS_MAX).map_err(stopped)?;
-        let is_cut_off = looked_at.len() == PAGE_THREADS_MAX;
-        let last_looked_at = looked_at.last().copied().filter(|_| is_cut_off);
-        let (mut items, mut next) = (Vec::new(), last_looked_at);
-        for number in looked_at {
-            let key = ThreadKey { scope: repo.clone(), number };
-            let Some(row) = self.thread_row(&key, sequence)? else { continue };
-            if wanted.is_some_and(|wanted| wanted != row.state) {
-                continue;
-            }
-            if items.len() == most {
-                next = items.last().map(|(key, _): &(ThreadKey, _)| key.number);
+        let head = self.readable_head(caller, repo)?;
+        let sequence = match moment {
+            None => head,
+            Some(moment) => self.moment(moment, head)?.sequence,
+        };
+        let found = numbers(self.ledger(), repo, after, PAGE_THREADS_MAX).map_err(stopped)?;
+        let is_cut_off = found.len() == PAGE_THREADS_MAX;
+        let last_found = found.last().copied().filter(|_| is_cut_off);
+        let (mut items, mut next, mut events) = (Vec::new(), last_found, 0);
+        let mut looked_at = after;
+        for number in found {
+            if items.len() == most || events >= PAGE_RECORDS_MAX {
+                next = looked_at;
                 break;
             }
-            items.push((key, row));
+            looked_at = Some(number);
+            let key = ThreadKey { scope: repo.clone(), number };
+            let Some((row, events_read)) = self.thread_row(&key, sequence)? else { continue };
+            events += events_read;
+            if wanted.is_none_or(|wanted| wanted == row.state) {
+                items.push((key, row));
+            }
         }
         Ok(Page { items, next, sequence })
     }
 
-    /// What is known of a thread at the published state. Its row may be a little ahead of that:
-    /// then its events tell.
+    /// What is known of a thread at `last`, and how many events had to be read for it. If its row
+    /// is newer than that, its events tell.
     fn thread_row(
         &self,
         key: &ThreadKey,
-        head: Sequence,
-    ) -> Result<Option<ThreadRow>, ServiceError> {
-        let found = row(key, |table, key| self.ledger().get(table, key)).map_err(stopped)?;
-        if found.as_ref().is_none_or(|row| row.sequence <= head) {
-            return Ok(found);
+        last: Sequence,
+    ) -> Result<Option<(ThreadRow, usize)>, ServiceError> {
+        let get = |table, key: &[u8]| self.ledger().get(table, key);
+        match row(key, get).map_err(stopped)? {
+            Some(row) if row.sequence > last => row_at(self.ledger(), key, last).map_err(stopped),
+            found => Ok(found.map(|row| (row, 0))),
         }
-        let thread = read(self.ledger(), key, head).map_err(stopped)?;
-        Ok(thread.map(|thread| ThreadRow {
-            replies_count: u32::try_from(thread.replies.len()).expect("replies are limited"),
-            title: thread.title,
-            author: thread.author,
-            created_at: thread.created_at,
-            state: thread.state,
-            updated_at: thread.updated_at,
-            sequence: thread.sequence,
-        }))
+    }
+
+    /// The head of the published state, in which a scope can be read.
+    fn readable_head(&self, caller: TokenId, scope: &Scope) -> Result<Sequence, ServiceError> {
+        self.look(caller, |state, user| {
+            require_read(state, user, scope)?;
+            Ok(state.head())
+        })
     }
 }

@@ -120,8 +120,14 @@ async fn history_and_events_come_in_pages_without_a_gap() {
         assert_eq!(page.status, 200, "{}", page.body);
         assert_eq!(page.body["sequence"], page.sequence());
         history.extend(page.body["items"].as_array().expect("items").clone());
-        let Some(next) = page.body["next"].as_str() else { break };
-        path = format!("/v1/locks/x/history?repo={REPO}&limit=4&cursor={next}");
+        let Some(next) = page.body["next"].as_str() else {
+            assert_eq!(page.header("link"), None, "nothing comes after the last page");
+            break;
+        };
+        let link = page.header("link").expect("a page that isn't the last has a link to the next");
+        assert_eq!(link, format!("<?repo={REPO}&limit=4&cursor={next}>; rel=\"next\""));
+        let reference = link.trim_start_matches('<').split('>').next().expect("a reference");
+        path = format!("/v1/locks/x/history{reference}");
     }
     let types: Vec<&str> = history.iter().filter_map(|event| event["type"].as_str()).collect();
     assert_eq!(types, ["pearing.lock.acquired", "pearing.lock.released"].repeat(3));

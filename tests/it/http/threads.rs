@@ -56,13 +56,22 @@ async fn a_thread_grows_into_a_tree_and_its_past_can_be_read() {
     };
     assert_eq!(listed(&open), [42]);
     let page = codex.get(&format!("{}&limit=1", path(""))).await.body;
-    assert_eq!((listed(&page), &page["next"]), (vec![42], &json!("42")));
-    let rest = codex.get(&format!("{}&cursor=42", path(""))).await.body;
+    let next = page["next"].as_str().expect("there is more");
+    assert_eq!(listed(&page), [42]);
+    let rest = codex.get(&format!("{}&cursor={next}", path(""))).await.body;
     assert_eq!((listed(&rest), &rest["next"]), (vec![43], &Value::Null));
     assert_eq!(
         (&rest["items"][0]["state"], &rest["items"][0]["replies_count"]),
         (&json!("closed"), &json!(2))
     );
+    let as_of = |sequence: u64| format!("{}&as_of={sequence}", path(""));
+    let before = codex.get(&as_of(made.sequence() - 1)).await.body;
+    assert_eq!((listed(&before), &before["sequence"]), (vec![42], &json!(made.sequence() - 1)));
+    let then = codex.get(&as_of(first.sequence())).await.body;
+    let item = &then["items"][1];
+    assert_eq!((&item["state"], &item["replies_count"]), (&json!("open"), &json!(1)));
+    let open = codex.get(&format!("{}&state=open", as_of(below.sequence()))).await.body;
+    assert_eq!(listed(&open), [42, 43]);
     let reopened = claude.post(&path("/43/reopen"), json!({})).await;
     assert_eq!((reopened.status, &reopened.body["state"]), (200, &json!("open")));
     let types = claude.events("&type=thread.*").await;

@@ -10,6 +10,7 @@ mod judge;
 mod naive;
 mod notes;
 mod notes_world;
+mod past;
 #[cfg(feature = "planted-bugs")]
 mod planted;
 mod restart;

@@ -36,7 +36,7 @@ pub(crate) struct World {
     /// The people, and then the agents.
     pub(super) users: Vec<UserName>,
     pub(super) scopes: Vec<Scope>,
-    lock_names: Vec<LockName>,
+    pub(super) lock_names: Vec<LockName>,
     team: TeamName,
     /// Every token that was ever issued, or was meant to be.
     tokens: Vec<(TokenId, UserName)>,

@@ -175,14 +175,14 @@ impl Client {
     /// Every event that one may see, from the first one on, page by page.
     pub(crate) async fn events(&self, filter: &str) -> Vec<Value> {
         let mut events = Vec::new();
-        let mut cursor = "0".to_owned();
+        let mut start = "after=0".to_owned();
         loop {
-            let path = format!("/v1/events?limit=1000&cursor={cursor}{filter}");
+            let path = format!("/v1/events?limit=1000&{start}{filter}");
             let page = self.get(&path).await;
             assert_eq!(page.status, 200, "{}", page.body);
             events.extend(page.body["items"].as_array().expect("a list has items").clone());
             match page.body["next"].as_str() {
-                Some(next) => cursor = next.to_owned(),
+                Some(next) => start = format!("cursor={next}"),
                 None => return events,
             }
         }
