@@ -17,6 +17,8 @@ pub mod rocks;
 #[cfg(test)]
 mod samples;
 
+use std::time::Duration;
+
 use crate::domain::id::Sequence;
 
 pub use chain::{Hash, link};
@@ -136,6 +138,11 @@ pub trait Ledger: Send + Sync {
     /// [`LedgerError::Stopped`], because a failed sync can't be tried again: the operating
     /// system may have dropped the data and would report success. Open the ledger anew.
     fn append(&self, append: &Append) -> Result<(), LedgerError>;
+
+    /// How long the last append wrote and synced its log; `None` for a ledger that has none.
+    fn last_sync(&self) -> Option<Duration> {
+        None
+    }
 
     /// The first `most` records after `after`, in order.
     ///

@@ -9,12 +9,15 @@
 
 mod mark;
 mod recovery;
+mod sync_time;
 mod wal;
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, RwLock};
+use std::time::Duration;
 
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamilyDescriptor, DB, DBCompressionType, DBRecoveryMode,
@@ -23,6 +26,7 @@ use rocksdb::{
 
 use self::mark::{Mark, MarkKeeper};
 use self::recovery::{Logs, Mode, Plan, Verdict};
+use self::sync_time::SyncTime;
 use super::{Append, Hash, Head, Ledger, LedgerError, Pair, Stored, Table};
 use crate::domain::id::Sequence;
 
@@ -65,6 +69,8 @@ pub struct RocksLedger {
     head: RwLock<Head>,
     /// Whether an append has failed; held during an append, which keeps appends apart.
     is_stopped: Mutex<bool>,
+    /// How long the last append wrote and synced the log, in nanoseconds.
+    last_sync: AtomicU64,
     mark: MarkKeeper,
 }
 
@@ -130,7 +136,8 @@ impl RocksLedger {
         let head = last_record(&db)?;
         mark.write(head.sequence)?;
         let mark = MarkKeeper::start(mark)?;
-        Ok(Self { db, head: RwLock::new(head), is_stopped: Mutex::new(false), mark })
+        let (head, is_stopped) = (RwLock::new(head), Mutex::new(false));
+        Ok(Self { db, head, is_stopped, last_sync: AtomicU64::new(0), mark })
     }
 
     fn write(&self, append: &Append) -> Result<(), LedgerError> {
@@ -148,7 +155,10 @@ impl RocksLedger {
         let mut options = WriteOptions::default();
         options.set_sync(true);
         options.disable_wal(false);
-        self.db.write_opt(batch, &options).map_err(|error| storage_error(&error))?;
+        let sync_time = SyncTime::begin();
+        let written = self.db.write_opt(batch, &options);
+        self.last_sync.store(sync_time.end(), Ordering::Relaxed);
+        written.map_err(|error| storage_error(&error))?;
         // A flush or compaction that failed in the background is told nowhere else.
         let errors = self.db.property_int_value(properties::BACKGROUND_ERRORS);
         match errors.map_err(|error| storage_error(&error))? {
@@ -210,6 +220,10 @@ impl Ledger for RocksLedger {
         }
         *self.head.write().expect("the head is only copied under its lock") = head;
         Ok(())
+    }
+
+    fn last_sync(&self) -> Option<Duration> {
+        Some(Duration::from_nanos(self.last_sync.load(Ordering::Relaxed)))
     }
 
     fn records_within(

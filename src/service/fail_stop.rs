@@ -4,6 +4,7 @@
 //! damaged may be what a decision rests on. So the process ends, and a start tells what is wrong.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -41,6 +42,10 @@ impl Ledger for FailStop {
 
     fn append(&self, append: &Append) -> Result<(), LedgerError> {
         self.seen(self.ledger.append(append))
+    }
+
+    fn last_sync(&self) -> Option<Duration> {
+        self.ledger.last_sync()
     }
 
     fn records_within(
