@@ -25,6 +25,7 @@
 //! | [`wire`] | JSON that leaves the process, and the one table of problems |
 //! | [`client`], [`cli`] | a typed client, and `pearing-cli` on top of it |
 //! | [`server`], [`config`], [`telemetry`] | `pearing` from its command line to its exit code |
+//! | [`metrics`] | what the server measures of itself, in one table |
 //! | [`manual`] | completions and man pages of both programs |
 //! | [`clock`], [`random`] | the only readers of clocks, the only source of randomness |
 //!
@@ -69,6 +70,8 @@ pub mod http;
 pub mod ledger;
 #[cfg(any(feature = "server", feature = "client"))]
 pub mod manual;
+#[cfg(feature = "server")]
+pub mod metrics;
 #[cfg(feature = "server")]
 pub mod projection;
 pub mod random;

@@ -272,6 +272,21 @@ impl State {
         wait.into_iter().chain(lease).min()
     }
 
+    /// The number of held locks.
+    pub fn locks_len(&self) -> usize {
+        self.locks.len()
+    }
+
+    /// The number of held tickets.
+    pub fn held_tickets_len(&self) -> usize {
+        self.lease_deadlines.len()
+    }
+
+    /// The number of waiting tickets.
+    pub fn waiting_tickets_len(&self) -> usize {
+        self.wait_deadlines.len()
+    }
+
     /// Whether any lock is held.
     pub fn has_holds(&self) -> bool {
         !self.locks.is_empty()

@@ -9,8 +9,10 @@ pub mod batch;
 mod disk;
 pub mod draw;
 mod fail_stop;
+mod measure;
 pub mod query;
 mod queue;
+mod readers;
 pub mod recover;
 mod show;
 mod snapshot;
@@ -21,11 +23,12 @@ mod writer;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Instant;
 
 use subtle::ConstantTimeEq;
 use tokio::sync::{oneshot, watch as tokio_watch};
 
-use crate::clock::LedgerClock;
+use crate::clock::{self, LedgerClock};
 use crate::domain::command::{Caller, Command};
 use crate::domain::event::Record;
 use crate::domain::id::{FenceToken, ReplyId, Sequence, TicketId, TokenId};
@@ -38,6 +41,7 @@ use crate::domain::ticket::TicketInput;
 use crate::domain::time::{LeaseSeconds, Time};
 use crate::domain::{Limits, State};
 use crate::ledger::{Ledger, LedgerError};
+use crate::metrics::Metrics;
 use crate::random;
 use crate::wire::token;
 use crate::wire::view::{ActivityView, LockView, TicketAnswer, TicketView};
@@ -45,6 +49,7 @@ use crate::wire::view::{ActivityView, LockView, TicketAnswer, TicketView};
 use disk::Disk;
 use fail_stop::FailStop;
 use queue::{Lane, Queue, Rejected};
+use readers::Readers;
 use token_use::TokenUse;
 use watch::TicketWatch;
 use writer::{Ask, Writer};
@@ -77,6 +82,9 @@ struct Shared {
     has_stopped: AtomicBool,
     disk: Disk,
     token_use: TokenUse,
+    metrics: Metrics,
+    readers: Readers,
+    began: Instant,
 }
 
 /// A token that works, and who it stands for.
@@ -181,6 +189,9 @@ impl Service {
             has_stopped: AtomicBool::new(false),
             token_use: TokenUse::open(options.data.clone()),
             disk: Disk::new(options.data, options.reserve_bytes),
+            metrics: Metrics::default(),
+            readers: Readers::default(),
+            began: clock::monotonic(),
         });
         let (done, ended) = oneshot::channel();
         let guard = StopGuard(Arc::clone(&shared));

@@ -327,10 +327,19 @@ impl Service {
         start: Start,
         comment_every: Duration,
     ) -> Result<impl Stream<Item = Frame> + Send + use<>, ServiceError> {
-        self.admit(&reader, start)?;
+        let head = self.admit(&reader, start)?;
         let service = self.clone();
         let source = Source { ledger: self.0.ledger.clone(), head: self.head_changes() };
-        Ok(frames(source, start, comment_every, move |record| service.judge(&reader, record)))
+        let place = self.0.readers.enter(match start {
+            Start::After(sequence) => sequence,
+            Start::Now => head,
+        });
+        Ok(frames(source, start, comment_every, move |record| {
+            if let Some(record) = record {
+                place.reached(record.sequence);
+            }
+            service.judge(&reader, record)
+        }))
     }
 
     /// Whether a reader may begin here; the published head, if so.

@@ -140,6 +140,15 @@ impl<T> Queue<T> {
         }
     }
 
+    /// How many asks wait in a lane.
+    pub(super) fn depth(&self, lane: Lane) -> usize {
+        let lanes = self.lock();
+        match lane {
+            Lane::Holders => lanes.holders.len(),
+            Lane::Others => lanes.others.len(),
+        }
+    }
+
     /// Takes no more asks; what is queued is still handed out.
     pub(super) fn close(&self) {
         self.lock().is_closed = true;

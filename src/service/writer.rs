@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use super::batch::{Batch, Closed};
 use super::queue::Company;
-use super::{ActivityTold, Refused, Shared, ThreadTold, Told, show, snapshot};
+use super::{ActivityTold, Refused, Shared, ThreadTold, Told, measure, show, snapshot};
 use crate::clock;
 use crate::domain::command::{Caller, Command};
 use crate::domain::event::Event;
@@ -107,6 +107,9 @@ impl Writer {
             let now = shared.clock.now();
             let mut batch = Batch::open(&mut self.state, &*shared.ledger, &self.limits, now);
             if batch.settle(SETTLE_EVENTS_MAX) {
+                if !asks.is_empty() {
+                    shared.metrics.batch_commands.observe(asks.len() as f64);
+                }
                 let mut decided = Vec::with_capacity(asks.len());
                 for ask in asks {
                     let outcome = batch.decide(ask.caller, &ask.command)?;
@@ -129,8 +132,12 @@ impl Writer {
         if closed.records.is_empty() {
             return Ok(closed);
         }
+        let began = clock::monotonic();
         self.shared.ledger.append(&append)?;
+        self.shared.note_append(&closed, clock::elapsed(began));
         self.shared.publish(&closed.records);
+        // Before anybody is answered: whoever was, finds it counted.
+        measure::count(&self.shared.metrics, &*self.shared.ledger, &self.state, &closed)?;
         Ok(closed)
     }
 

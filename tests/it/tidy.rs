@@ -18,8 +18,21 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("wire", &["domain", "ledger"]),
     ("projection", &["domain", "ledger"]),
     ("feed", &["domain", "ledger", "projection", "wire"]),
-    ("service", &["domain", "ledger", "projection", "feed", "wire", "clock", "random"]),
-    ("http", &["domain", "ledger", "projection", "feed", "service", "wire", "clock", "random"]),
+    ("service", &["domain", "ledger", "projection", "feed", "wire", "clock", "random", "metrics"]),
+    (
+        "http",
+        &[
+            "domain",
+            "ledger",
+            "projection",
+            "feed",
+            "service",
+            "wire",
+            "clock",
+            "random",
+            "metrics",
+        ],
+    ),
     // What the program `pearing` does with the pieces above.
     (
         "server",
@@ -29,6 +42,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("cli", &["domain", "wire", "client", "clock", "random", "manual"]),
     ("clock", &["domain"]),
     ("random", &["domain"]),
+    ("metrics", &[]),
     ("manual", &[]),
     ("config", &["domain"]),
     ("telemetry", &["config"]),
@@ -38,6 +52,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
 const ONLY: &[(&str, &[&str])] = &[
     ("src/ledger/rocks", &["rocksdb"]),
     ("src/http", &["axum"]),
+    ("src/metrics.rs", &["prometheus_client"]),
     ("src/clock.rs", &["Instant::now", "SystemTime::now", "Timestamp::now", "clock_gettime"]),
     ("src/random.rs", &["new_v4", "now_v7", "getrandom", "rand", "RandomState"]),
 ];
