@@ -1,4 +1,5 @@
-//! Logs: structured, on stderr. No token is ever logged: nothing that holds one has a `Debug`.
+//! Logs: structured, on stderr. What is logged for a request stands in its span, which has its id.
+//! No token is ever logged: nothing that holds one has a `Debug`.
 
 use std::io::IsTerminal as _;
 
@@ -20,7 +21,8 @@ pub fn start(options: &LogOptions) -> Result<(), ParseError> {
         .with_writer(std::io::stderr);
     match options.log_format {
         LogFormat::Text => builder.init(),
-        LogFormat::Json => builder.json().init(),
+        // The span of the request once, not again in a list of one.
+        LogFormat::Json => builder.json().with_span_list(false).init(),
     }
     Ok(())
 }

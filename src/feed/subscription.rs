@@ -17,6 +17,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Sleep, sleep};
 use tokio_stream::Stream;
+use tracing::Span;
 
 use crate::domain::event::{Event, Record};
 use crate::domain::id::Sequence;
@@ -239,7 +240,9 @@ async fn read(
         return read_batch(&*ledger, after, published);
     }
     let permit = READINGS.acquire().await.expect("nobody closes it");
+    let span = Span::current();
     let reading = tokio::task::spawn_blocking(move || {
+        let _in_span = span.enter();
         // Kept by the reading itself, which goes on when the reader has gone.
         let _permit = permit;
         read_batch(&*ledger, after, published)

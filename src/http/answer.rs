@@ -13,6 +13,13 @@ use crate::wire::list::List;
 /// The state that an answer shows. Following the feed from it on leaves no gap.
 pub(super) const PEARING_SEQUENCE: HeaderName = HeaderName::from_static("pearing-sequence");
 
+/// How long the caller asked to be held back, as far as it was granted.
+pub(super) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+
+/// In the extensions of an answer with a ticket: its state.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Outcome(pub(super) &'static str);
+
 const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// An answer in JSON, which shows the state at `sequence`.

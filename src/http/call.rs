@@ -8,22 +8,21 @@ use axum::body::Bytes;
 use axum::extract::{RawPathParams, Request};
 use axum::http::{HeaderMap, Method, header};
 use axum::response::Response;
+use tracing::Instrument as _;
 
 use super::Api;
 use super::answer::{self, PEARING_SEQUENCE};
 use super::body::{self, JsonBody};
 use super::failure::{Failure, Moment};
 use super::query::{Query, SCOPE, scope_named};
+use super::request::{Arrival, Routed};
 use super::routes::Policy;
 use crate::clock;
 use crate::domain::id::{TicketId, TokenId};
 use crate::domain::name::{InvalidName, LockName, UserName};
 use crate::domain::scope::{LockKey, Scope};
+use crate::metrics::Operation;
 use crate::service::Identity;
-
-/// When the head of a request had been read. Put into its extensions by the server.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Arrival(pub(super) Instant);
 
 /// What a handler gets.
 pub(super) struct Call {
@@ -35,24 +34,47 @@ pub(super) struct Call {
     body: Bytes,
 }
 
-/// Answers one request.
+/// Answers one request, in a span of its own.
 pub(super) async fn answer<F>(
     api: Api,
     policy: Policy,
+    operation: Operation,
     request: Request,
     handler: impl Fn(Api, Call) -> F,
 ) -> Response
 where
     F: Future<Output = Result<Response, Failure>>,
 {
-    let arrived = request.extensions().get().map_or_else(clock::monotonic, |Arrival(at)| *at);
+    let arrival = Arrival::of(&request);
     // Who asks is settled before anything else is looked at, and then whether it is too much.
-    let identity = match (policy, authenticate(&api, request.headers())) {
-        (Policy::Open, _) => None,
-        (Policy::Token | Policy::Holder, Some(identity)) => Some(identity),
-        (Policy::Token | Policy::Holder, None) => return Failure::Unauthenticated.render(None),
+    let identity = match policy {
+        Policy::Open => None,
+        Policy::Token | Policy::Holder => authenticate(&api, request.headers()),
     };
+    let token_id = identity.as_ref().map(|identity| identity.token_id);
+    let span = arrival.span(operation, token_id);
+    let answering = answer_to(api, policy, identity, arrival.at, request, handler);
+    let mut response = answering.instrument(span.clone()).await;
+    response.extensions_mut().insert(Routed { operation, span });
+    response
+}
+
+async fn answer_to<F>(
+    api: Api,
+    policy: Policy,
+    identity: Option<Identity>,
+    arrived: Instant,
+    request: Request,
+    handler: impl Fn(Api, Call) -> F,
+) -> Response
+where
+    F: Future<Output = Result<Response, Failure>>,
+{
     let query = request.uri().query().unwrap_or_default();
+    let is_stranger = policy != Policy::Open && identity.is_none();
+    if is_stranger {
+        return Failure::Unauthenticated.render(None);
+    }
     let spent = identity.as_ref().map_or(Ok(()), |by| spend(&api, policy, &by.user, query));
     let token_id = identity.map(|identity| identity.token_id);
     let result = match spent {

@@ -10,6 +10,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::Response;
 use tokio_stream::StreamExt as _;
+use tracing::{Instrument as _, Span};
 
 use super::Api;
 use super::answer;
@@ -110,14 +111,15 @@ fn feed(api: &Api, reader: Reader, start: Start) -> Result<Response, Failure> {
     let ledger_id = ledger_id(api)?;
     let comment_every = COMMENT_EVERY.mul_f64(1.0 - 0.2 * chance());
     let mut frames = Box::pin(api.service.feed(reader, start, comment_every)?);
-    let drained = api.clone();
+    let (drained, span) = (api.clone(), Span::current());
     let body = async_stream::stream! {
         let _seat = seat;
         // Sent at once, and with it the headers: the reader knows that it is connected.
         yield Ok::<_, Infallible>(retry());
         loop {
             let frame = tokio::select! {
-                frame = frames.next() => frame,
+                // The answer has ended for the server once its body begins.
+                frame = frames.next().instrument(span.clone()) => frame,
                 () = drained.drained() => None,
             };
             let Some(frame) = frame else { return };

@@ -128,17 +128,18 @@ impl Failure {
                 "the header Allow says which methods there are",
             ),
         };
-        render_problem(&problem)
+        render_problem(problem)
     }
 }
 
-/// A problem as an answer.
-pub(super) fn render_problem(problem: &Problem) -> Response {
+/// A problem as an answer. It becomes the body where the request's id is known: at the end.
+pub(super) fn render_problem(problem: Problem) -> Response {
     let status = StatusCode::from_u16(problem.status).expect("the table has HTTP statuses");
-    let mut response = answer::bare(status, Problem::MEDIA_TYPE, problem);
+    let mut response = answer::with_body(status, Problem::MEDIA_TYPE, Body::empty());
     if let Some(seconds) = problem.retry_after_seconds {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
+    response.extensions_mut().insert(problem);
     response
 }
 
@@ -153,7 +154,7 @@ fn render_refused(refused: &Refused, moment: Option<Moment>) -> Response {
         }
         (Some(_), None) | (None, _) => problem,
     };
-    let mut response = render_problem(&problem);
+    let mut response = render_problem(problem);
     answer::set_sequence(&mut response, refused.sequence);
     response
 }
@@ -161,7 +162,7 @@ fn render_refused(refused: &Refused, moment: Option<Moment>) -> Response {
 /// One body for an absent, an unknown, a wrong and a revoked token.
 fn unauthenticated() -> Response {
     let detail = "a token is needed that is known and neither revoked nor expired";
-    let mut response = render_problem(&Problem::new(Code::Unauthenticated, detail));
+    let mut response = render_problem(Problem::new(Code::Unauthenticated, detail));
     response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response
 }

@@ -2,7 +2,8 @@
 //!
 //! Read `routes` first: it is all of the surface on one page. A request goes through
 //! `server` (sockets), `hosts` (is it meant for this server), `call` (one request, from its head
-//! to its answer), `rates` (is it too much) and the handler of its noun. What the handlers share:
+//! to its answer), `rates` (is it too much) and the handler of its noun. `request` is what logs and
+//! metrics know of it. What the handlers share:
 //! `query` and `body` parse, `answer` renders, `failure` says why there is no ordinary answer.
 //!
 //! Deliberately absent: HTTP/2, TLS, compression and CORS. A proxy in front has the first two, the
@@ -25,6 +26,7 @@ mod operations;
 mod pacing;
 mod query;
 mod rates;
+mod request;
 mod routes;
 mod server;
 #[cfg(test)]
@@ -37,6 +39,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use tokio::sync::{Semaphore, watch};
+use tracing::Span;
 
 use crate::clock::RateClock;
 use crate::service::{Service, ServiceError};
@@ -102,8 +105,8 @@ impl Api {
         &self,
         read: impl FnOnce(&Service) -> Result<T, ServiceError> + Send + 'static,
     ) -> Result<T, Failure> {
-        let service = self.service.clone();
-        let done = tokio::task::spawn_blocking(move || read(&service)).await;
+        let (service, span) = (self.service.clone(), Span::current());
+        let done = tokio::task::spawn_blocking(move || span.in_scope(|| read(&service))).await;
         Ok(done.expect("a read doesn't panic, and nobody aborts it")?)
     }
 

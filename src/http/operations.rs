@@ -1,5 +1,6 @@
-//! What an operator asks: is it alive, is it ready.
+//! What an operator asks: is it alive, is it ready, what does it measure.
 
+use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
@@ -8,6 +9,7 @@ use super::Api;
 use super::answer;
 use super::call::Call;
 use super::failure::Failure;
+use crate::metrics;
 use crate::service::ServiceError;
 
 const JSON: &str = "application/json";
@@ -24,4 +26,10 @@ pub(super) async fn readyz(api: Api, _: Call) -> Result<Response, Failure> {
         return Err(Failure::Service(ServiceError::Draining));
     }
     Ok(answer::bare(StatusCode::OK, JSON, &json!({ "status": "ready" })))
+}
+
+/// `GET /metrics`
+pub(super) async fn metrics(api: Api, _: Call) -> Result<Response, Failure> {
+    let text = api.service.metrics_text();
+    Ok(answer::with_body(StatusCode::OK, metrics::MEDIA_TYPE, Body::from(text)))
 }

@@ -12,7 +12,9 @@ use axum::routing::{MethodFilter, on};
 use super::admin::{access, repos, teams, tokens, users};
 use super::call::{self, Call};
 use super::failure::Failure;
+use super::request::method_name;
 use super::{Api, activity, agents, events, locks, operations, threads, tickets, whoami};
+use crate::metrics::Operation;
 
 /// Who may call a route. There is no default: each route says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +102,8 @@ fn all() -> Vec<Route> {
         // Operations.
         route(GET, "/livez", Open, operations::livez),
         route(GET, "/readyz", Open, operations::readyz),
+        // Shows how much there is of what, and nothing by its name.
+        route(GET, "/metrics", Open, operations::metrics),
     ]
 }
 
@@ -121,9 +125,10 @@ where
 pub(super) fn router(api: Api) -> Router {
     let mut router = Router::new();
     for Route { method, path, policy, handler } in all() {
+        let operation = Operation { method: method_name(&method), path };
         let filter = MethodFilter::try_from(method).expect("the table has known methods only");
         let answer = async move |State(api): State<Api>, request: Request| {
-            call::answer(api, policy, request, &*handler).await
+            call::answer(api, policy, operation, request, &*handler).await
         };
         router = router.route(path, on(filter, answer));
     }
@@ -141,7 +146,7 @@ mod tests {
     fn only_operations_are_open() {
         let open: Vec<&str> =
             all().iter().filter(|r| r.policy == Policy::Open).map(|r| r.path).collect();
-        assert_eq!(open, ["/livez", "/readyz"]);
+        assert_eq!(open, ["/livez", "/readyz", "/metrics"]);
     }
 
     #[test]

@@ -20,12 +20,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::ServiceExt as _;
 
-use super::call::Arrival;
 use super::failure::Abandoned;
 use super::hosts::Hosts;
 use super::pacing::{Paced, Progress};
+use super::request::{Arrival, Ends};
 use super::{Api, Options, routes};
-use crate::clock;
 use crate::service::Service;
 
 /// How many connections may be open. More wait in the kernel's queue until one ends.
@@ -57,6 +56,7 @@ pub async fn serve(
     let entrance = Entrance {
         hosts: Hosts::new(listen, &options.allowed_hosts),
         router: routes::router(Api::new(service.clone(), options)),
+        ends: Ends::new(service.clone()),
     };
     let connections = GracefulShutdown::new();
     tokio::select! {
@@ -75,14 +75,19 @@ pub async fn serve(
 struct Entrance {
     hosts: Hosts,
     router: Router,
+    ends: Ends,
 }
 
 impl Entrance {
-    async fn answer(self, request: Request) -> Response {
-        match self.hosts.admit(&request) {
-            Ok(()) => self.router.oneshot(request).await.unwrap_or_else(|never| match never {}),
+    async fn answer(self, mut request: Request, arrival: Arrival) -> Response {
+        let response = match self.hosts.admit(&request) {
+            Ok(()) => {
+                request.extensions_mut().insert(arrival.clone());
+                self.router.oneshot(request).await.unwrap_or_else(|never| match never {})
+            }
             Err(failure) => failure.render(None),
-        }
+        };
+        self.ends.tell(arrival, response)
     }
 }
 
@@ -129,13 +134,11 @@ async fn connection(
     let progress = Progress::default();
     let io = TokioIo::new(Paced::new(socket, progress.clone()));
     let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let arrived = Arrival(clock::monotonic());
+        let arrival = Arrival::now(&request);
         let serving = progress.serving();
         let entrance = entrance.clone();
         async move {
-            let mut request: Request = request.map(Body::new);
-            request.extensions_mut().insert(arrived);
-            let response = entrance.answer(request).await;
+            let response = entrance.answer(request.map(Body::new), arrival).await;
             drop(serving);
             send(response)
         }

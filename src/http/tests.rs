@@ -1,22 +1,30 @@
 //! The wiring: raw requests over a socket, against a service on a ledger in memory.
 
+use std::collections::HashSet;
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio_stream::StreamExt as _;
+use tracing::Instrument as _;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::{Layer, layer, registry};
 
 use super::{self as http, Api, FOLDS_MAX, serve};
 use crate::clock::LedgerClock;
 use crate::domain::command::{Caller, Command};
 use crate::domain::event::{Event, LedgerOpened};
-use crate::domain::id::{LedgerId, TokenId};
+use crate::domain::id::{LedgerId, Sequence, TokenId};
 use crate::domain::name::Actor;
 use crate::domain::time::Time;
 use crate::domain::{Limits, State};
+use crate::feed::filter::{Filter, Reader};
+use crate::feed::subscription::{Frame, Start};
 use crate::ledger::Ledger;
 use crate::ledger::memory::{Fault, MemoryLedger};
 use crate::service::batch::Batch;
@@ -238,7 +246,8 @@ async fn no_token_and_a_wrong_token_are_told_the_same() {
     let unknown = token::format(TokenId(uuid::Uuid::from_u128(9)), &[7; 32]);
     let ask = async |header: String| {
         let request = format!(
-            "GET /v1/whoami HTTP/1.1\r\nhost: localhost\r\n{header}connection: close\r\n\r\n"
+            "GET /v1/whoami HTTP/1.1\r\nhost: localhost\r\nx-request-id: one\r\n{header}\
+             connection: close\r\n\r\n"
         );
         let answer = server.raw(request.as_bytes()).await;
         assert!(answer.contains("\r\nwww-authenticate: Bearer\r\n"), "{answer}");
@@ -394,4 +403,58 @@ async fn few_histories_are_folded_at_once_and_the_others_wait() {
     for fold in folds {
         fold.await.expect("it doesn't panic").expect("it reads nothing");
     }
+}
+
+#[tokio::test]
+async fn a_feed_that_nobody_reads_lags_behind_the_head() {
+    let Started { service, running: _running, .. } = Started::new();
+    let lag = || {
+        let text = service.metrics_text();
+        let lag = text.lines().find_map(|line| line.strip_prefix("pearing_feed_lag_events "));
+        lag.map(str::to_owned)
+    };
+    assert_eq!(lag().as_deref(), Some("0"));
+    let token_id = TokenId(uuid::Uuid::from_u128(1));
+    let reader = Reader { token_id, filter: Filter::default() };
+    let feed = service.feed(reader, Start::After(Sequence::ZERO), Duration::from_secs(3600));
+    let mut feed = Box::pin(feed.expect("ana may read"));
+    assert_eq!(lag(), Some(service.read(State::head).to_string()));
+    while !matches!(feed.next().await, Some(Frame::CaughtUp(_))) {}
+    assert_eq!(lag().as_deref(), Some("0"));
+}
+
+/// The threads that are inside of a span.
+#[derive(Clone, Default)]
+struct Inside(Arc<Mutex<HashSet<ThreadId>>>);
+
+impl Inside {
+    fn threads(&self) -> MutexGuard<'_, HashSet<ThreadId>> {
+        self.0.lock().expect("a set of threads doesn't panic")
+    }
+}
+
+impl<S: tracing::Subscriber> Layer<S> for Inside {
+    fn on_enter(&self, _: &tracing::span::Id, _: layer::Context<'_, S>) {
+        self.threads().insert(thread::current().id());
+    }
+
+    fn on_exit(&self, _: &tracing::span::Id, _: layer::Context<'_, S>) {
+        self.threads().remove(&thread::current().id());
+    }
+}
+
+#[tokio::test]
+async fn a_read_that_may_block_runs_in_the_span_of_its_request() {
+    let Started { service, running: _running, .. } = Started::new();
+    let api = Api::new(service, &plenty());
+    let inside = Inside::default();
+    let _default = tracing::subscriber::set_default(registry().with(inside.clone()));
+    let here = thread::current().id();
+    let read = move |_: &Service| {
+        let thread = thread::current().id();
+        Ok((thread == here, inside.threads().contains(&thread)))
+    };
+    let span = tracing::error_span!("request");
+    let seen = api.read(read).instrument(span).await.expect("it reads nothing");
+    assert_eq!(seen, (false, true));
 }

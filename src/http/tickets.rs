@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use serde::Deserialize;
 
 use super::Api;
-use super::answer;
+use super::answer::{self, Outcome, PREFERENCE_APPLIED};
 use super::body::{Field, JsonBody, not_null};
 use super::call::Call;
 use super::failure::{Failure, render_problem};
@@ -19,8 +19,6 @@ use crate::domain::time::{LeaseSeconds, WaitSeconds};
 use crate::wire::problem::Problem;
 use crate::wire::ticket::{Answer, State, Ticket};
 use crate::wire::view::TicketAnswer;
-
-const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// The longest long poll. Proxies and clients give up on a silent connection after 30 to 60
 /// seconds.
@@ -87,11 +85,11 @@ pub(super) async fn acquire(api: Api, call: Call) -> Result<Response, Failure> {
     };
     let response = match Problem::of_acquire(&shown) {
         Some(problem) => {
-            let mut response = render_problem(&problem);
+            let mut response = render_problem(problem);
             answer::set_sequence(&mut response, told.sequence);
             response
         }
-        None => answer::json(status, told.sequence, &shown),
+        None => answered(status, &told, &shown),
     };
     Ok(answer::replayed(response, told.is_replay))
 }
@@ -107,7 +105,7 @@ pub(super) async fn get(api: Api, call: Call) -> Result<Response, Failure> {
             api.service.ticket(call.token_id(), &lock, ticket_id)?
         }
     };
-    let mut response = answer::json(StatusCode::OK, told.sequence, &show(&api, &call, &told));
+    let mut response = answered(StatusCode::OK, &told, &show(&api, &call, &told));
     if let Some(seconds) = seconds {
         let applied = HeaderValue::try_from(format!("wait={seconds}")).expect("digits are text");
         response.headers_mut().insert(PREFERENCE_APPLIED, applied);
@@ -121,14 +119,14 @@ pub(super) async fn heartbeat(api: Api, call: Call) -> Result<Response, Failure>
     let asked: Heartbeat = call.body()?;
     let lease = asked.lease_seconds;
     let told = api.service.heartbeat(call.token_id(), lock, ticket_id, lease).await?;
-    Ok(answer::json(StatusCode::OK, told.sequence, &show(&api, &call, &told)))
+    Ok(answered(StatusCode::OK, &told, &show(&api, &call, &told)))
 }
 
 /// `DELETE /v1/locks/{lock_name}/tickets/{ticket_id}`
 pub(super) async fn release(api: Api, call: Call) -> Result<Response, Failure> {
     let (lock, ticket_id) = (call.lock()?, call.ticket_id()?);
     let told = api.service.release(call.token_id(), lock, ticket_id).await?;
-    Ok(answer::json(StatusCode::OK, told.sequence, &show(&api, &call, &told)))
+    Ok(answered(StatusCode::OK, &told, &show(&api, &call, &told)))
 }
 
 /// `GET /v1/tickets`: one's own live ones.
@@ -155,6 +153,12 @@ fn show(api: &Api, call: &Call, told: &TicketAnswer) -> Answer {
     // and never lengthens it.
     let answered_after_ms = call.answered_after_ms();
     Answer::new(told, api.service.now(), answered_after_ms)
+}
+
+fn answered(status: StatusCode, told: &TicketAnswer, shown: &Answer) -> Response {
+    let mut response = answer::json(status, told.sequence, shown);
+    response.extensions_mut().insert(Outcome(shown.ticket.state.as_str()));
+    response
 }
 
 /// The seconds in `Prefer: wait=N`, as far as they are granted. A preference that can't be read

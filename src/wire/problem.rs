@@ -162,6 +162,9 @@ pub struct Problem {
     pub detail: String,
     /// The stable word.
     pub code: Code,
+    /// `urn:pearing:request:ID`: the request, as the server's log has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
     /// Which field broke a rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
@@ -197,6 +200,7 @@ impl Problem {
             status: code.status(),
             detail: detail.into(),
             code,
+            instance: None,
             field: None,
             rule: None,
             ticket: None,

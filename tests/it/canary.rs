@@ -190,8 +190,13 @@ async fn use_wrong_tokens(canary: &mut Canary) {
         assert_eq!(canary.note(reply).status, 401);
     }
     let claude = canary.server.client("claude");
-    for (name, value) in [("Last-Event-ID", token.as_str()), ("Prefer", &token), ("Cookie", &token)]
-    {
+    for (name, value) in [
+        ("Last-Event-ID", token.as_str()),
+        ("Prefer", &token),
+        ("Cookie", &token),
+        ("X-Request-Id", &token),
+        ("X-Request-Id", secret),
+    ] {
         let request = claude.request("GET", "/v1/events").header(name, value);
         canary.note(Client::send(request).await.expect("it is answered"));
     }

@@ -8,6 +8,7 @@ use std::process::Command;
 use pearing::config::EXIT_CODES;
 use pearing::domain::event::Event;
 use pearing::http::every_route;
+use pearing::metrics::Metrics;
 use pearing::wire::problem::{self, Code};
 
 fn repository(path: &str) -> String {
@@ -127,6 +128,19 @@ fn every_code_is_there_with_its_status_and_exit_code() {
     let in_readme: BTreeSet<_> =
         rows.into_iter().map(|row| (row[0].clone(), row[1].clone(), row[2].clone())).collect();
     assert_eq!(in_code, in_readme);
+}
+
+#[test]
+fn every_metric_is_there_as_it_is_described() {
+    let name = |name: &str, labels: &[&str]| match labels {
+        [] => name.to_owned(),
+        labels => format!("{name}{{{}}}", labels.join(", ")),
+    };
+    let in_code: Vec<Vec<String>> = Metrics::TABLE
+        .iter()
+        .map(|row| vec![name(row.name, row.labels), row.kind.to_owned(), row.help.to_owned()])
+        .collect();
+    assert_eq!(table("| metric | type | what |"), in_code);
 }
 
 #[test]

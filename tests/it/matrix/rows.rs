@@ -338,5 +338,6 @@ fn operations() -> Vec<Row> {
     vec![
         get("/livez", Scope, Needs::Nothing).once(Others, OK),
         get("/readyz", Scope, Needs::Nothing).once(Others, OK),
+        get("/metrics", Scope, Needs::Nothing).once(Others, OK),
     ]
 }
