@@ -1,3 +1,5 @@
+//! Each number follows from the events of an append, in ledger time.
+
 use super::*;
 use crate::domain::Limits;
 use crate::domain::command::{Caller, Command};

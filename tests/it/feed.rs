@@ -272,14 +272,14 @@ async fn a_page_of_long_replies_is_short_and_goes_on() {
         let path = format!("/v1/threads/42/replies?repo={REPO}");
         assert_eq!(claude.post(&path, reply.clone()).await.status, 201);
     }
-    let (mut next, mut seen, mut pages) = ("0".to_owned(), 0, 0);
+    let (mut start, mut seen, mut pages) = ("after=0".to_owned(), 0, 0);
     loop {
-        let path = format!("/v1/events?type=thread.replied&limit=1000&after={next}");
+        let path = format!("/v1/events?type=thread.replied&limit=1000&{start}");
         let page = claude.get(&path).await.body;
         seen += page["items"].as_array().expect("a list").len();
         pages += 1;
         match page["next"].as_str() {
-            Some(cursor) => cursor.clone_into(&mut next),
+            Some(next) => start = format!("cursor={next}"),
             None => break,
         }
     }

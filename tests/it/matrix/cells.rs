@@ -37,10 +37,12 @@ fn request(row: &Row, object: &Object) -> (String, Option<Value>) {
     (path, (!body.is_null()).then_some(body))
 }
 
-/// What of an answer could tell something: all but when it was given, and of which state.
+/// What of an answer could tell something: all but when it was given, to which request, and of
+/// which state.
 fn telling(reply: &Reply) -> (u16, BTreeMap<&str, &str>, &Value) {
     let headers = reply.headers.keys().map(|name| name.as_str());
-    let headers = headers.filter(|name| !["date", "pearing-sequence"].contains(name));
+    let differing = ["date", "x-request-id", "pearing-sequence"];
+    let headers = headers.filter(|name| !differing.contains(name));
     let headers = headers.map(|name| (name, reply.header(name).unwrap_or_default())).collect();
     (reply.status, headers, &reply.body)
 }
