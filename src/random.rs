@@ -22,6 +22,13 @@ pub fn uuid_at(time: Time) -> Uuid {
     uuid::Builder::from_unix_timestamp_millis(millis, &bits).into_uuid()
 }
 
+/// A number from 0 to 1, for pauses that are not to end all at once.
+pub fn chance() -> f64 {
+    let mut byte = [0];
+    fill(&mut byte);
+    f64::from(byte[0]) / 255.0
+}
+
 /// Fills `bytes` with random bits.
 #[expect(clippy::disallowed_methods, reason = "this is the one place that draws secrets")]
 pub fn fill(bytes: &mut [u8]) {

@@ -1,5 +1,7 @@
 //! Why a call has no answer that it can use.
 
+use std::time::Duration;
+
 use crate::clock::BootTime;
 use crate::wire::problem::{Code, EXIT_OTHER, EXIT_UNREACHABLE, Problem};
 
@@ -46,6 +48,16 @@ impl ClientError {
                 matches!(refused.problem.code, Code::Busy | Code::LimitReached)
             }
             Self::Unexpected(_) | Self::Setup(_) => false,
+        }
+    }
+
+    /// After how long the server said that it is worth asking again.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Problem(refused) => refused.problem.retry_after_seconds.map(Duration::from_secs),
+            Self::NoConnection(_) | Self::Unreachable(_) | Self::Unexpected(_) | Self::Setup(_) => {
+                None
+            }
         }
     }
 

@@ -9,7 +9,10 @@ mod activity;
 mod address;
 mod admin;
 mod error;
+#[cfg(test)]
+mod fake;
 mod feed;
+mod frames;
 mod locks;
 mod threads;
 mod transport;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, Response, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -191,7 +191,7 @@ impl Client {
             was_sent |= !matches!(error, ClientError::NoConnection(_));
             let asked = match &error {
                 ClientError::Problem(refused) if refused.problem.code == Code::Busy => {
-                    refused.problem.retry_after_seconds.map_or(Duration::ZERO, Duration::from_secs)
+                    error.retry_after().unwrap_or_default()
                 }
                 // What was never sent can be sent, whatever it is.
                 ClientError::NoConnection(_) => Duration::ZERO,
@@ -237,7 +237,11 @@ impl Client {
             .await
             .map_err(|_| ClientError::Unreachable("no answer in time".to_owned()))?
             .map_err(|e| no_answer(&e))?;
-        if response.status().is_success() {
+        let content_type = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+        // Whatever else is a success: taken for a feed it would be an empty one, for ever.
+        if response.status().is_success()
+            && content_type.is_some_and(|it| it.starts_with(b"text/event-stream"))
+        {
             return Ok(response);
         }
         match read_answer(response, BootTime::now()).await {
@@ -292,7 +296,8 @@ async fn read_text(mut response: Response) -> Result<String, ClientError> {
     String::from_utf8(bytes).map_err(|_| ClientError::Unexpected("it is no UTF-8".to_owned()))
 }
 
-fn no_answer(error: &reqwest::Error) -> ClientError {
+/// Why a request, or an answer that had begun, broke off.
+pub(super) fn no_answer(error: &reqwest::Error) -> ClientError {
     let why = chain(error);
     if error.is_connect() { ClientError::NoConnection(why) } else { ClientError::Unreachable(why) }
 }

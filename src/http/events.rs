@@ -109,7 +109,7 @@ fn feed(api: &Api, reader: Reader, start: Start) -> Result<Response, Failure> {
     let person = api.service.look(reader.token_id, |state, user| Ok(state.access().account(user)));
     let seat = api.feeds.enter(person?)?;
     let ledger_id = ledger_id(api)?;
-    let comment_every = COMMENT_EVERY.mul_f64(1.0 - 0.2 * chance());
+    let comment_every = COMMENT_EVERY.mul_f64(1.0 - 0.2 * random::chance());
     let mut frames = Box::pin(api.service.feed(reader, start, comment_every)?);
     let (drained, span) = (api.clone(), Span::current());
     let body = async_stream::stream! {
@@ -156,15 +156,8 @@ fn render(frame: &Frame, ledger_id: LedgerId) -> Option<Bytes> {
 }
 
 fn retry() -> Bytes {
-    let retry = RETRY_LEAST + RETRY_SPREAD.mul_f64(chance());
+    let retry = RETRY_LEAST + RETRY_SPREAD.mul_f64(random::chance());
     format!("retry: {}\n\n", retry.as_millis()).into()
-}
-
-/// A random number from 0 to 1.
-fn chance() -> f64 {
-    let mut byte = [0];
-    random::fill(&mut byte);
-    f64::from(byte[0]) / 255.0
 }
 
 fn cloud_event(stored: &Stored, ledger_id: LedgerId) -> Result<CloudEvent<'_>, Failure> {
