@@ -5,27 +5,16 @@
 //! text nothing but a held ticket is printed on stdout: `acquire-lock … && work` is safe, and no
 //! failure can be taken for a fence token.
 
-use std::time::Duration;
-
 use super::args::AcquireArgs;
 use super::locks::exit_code;
 use super::output::{Format, Output, name_request};
 use super::signals::{Stop, killed_by};
 use super::{Ended, text};
-use crate::client::{Acquire, Client, ClientError, LONG_POLL_SECONDS_MAX, Reply, lease_deadline};
+use crate::client::{Acquire, Client, GivenUp, LONG_POLL_SECONDS_MAX, Reply, Turn, lease_deadline};
 use crate::clock::BootTime;
-use crate::domain::id::TicketId;
 use crate::domain::scope::LockKey;
 use crate::wire::problem::{Code, EXIT_DONE};
 use crate::wire::ticket::{Answer, State};
-
-/// How long giving up may take after a signal.
-const GIVE_UP_TIMEOUT: Duration = Duration::from_secs(5);
-/// The pause between two polls, so that a server that is away, or that doesn't hold its answer
-/// back, is not asked in a tight loop.
-const POLL_PAUSE: Duration = Duration::from_millis(250);
-/// How long after the end of its wait a ticket is still polled that no answer comes about.
-const POLL_GRACE_MS: u64 = 30_000;
 
 pub(super) async fn acquire(client: &Client, output: &mut Output, args: &AcquireArgs) -> Ended {
     let lock = args.lock.lock();
@@ -121,81 +110,43 @@ fn why_not(lock: &LockKey, answer: &Answer) -> String {
 async fn block(client: &Client, output: &mut Output, lock: &LockKey, ask: &Acquire) -> Ended {
     // Before the request is sent: a signal must not find a ticket that nobody gives up.
     let mut stop = Stop::listen()?;
-    let first = {
-        let acquiring = client.acquire(lock, ask);
-        tokio::pin!(acquiring);
-        tokio::select! {
-            reply = &mut acquiring => reply?,
-            number = stop.next() => {
-                // The answer may be on its way, and with it a ticket to give up.
-                match tokio::time::timeout(GIVE_UP_TIMEOUT, acquiring).await {
-                    Ok(Ok(reply)) => {
-                        give_up(client, output, lock, reply.body.ticket.ticket_id).await;
-                    }
-                    Ok(Err(ClientError::Problem(_))) => {}
-                    Ok(Err(_)) | Err(_) => output.message(&format!(
-                        "no answer: request {} may have made a ticket that is not given up",
-                        ask.request_uuid
-                    )),
-                }
-                return Ok(killed_by(number));
+    let mut waiting = None;
+    let turn = client.acquire_in_turn(lock, ask, stop.next(), |first| {
+        waiting = Some(first.ticket.ticket_id);
+        for line in why_not(lock, first).lines().take(1) {
+            output.message(line);
+        }
+    });
+    match turn.await {
+        Ok(Turn::Answered(reply)) => finish(output, lock, &reply),
+        Ok(Turn::Stopped { by, ticket }) => {
+            if let Some(message) = given_up(lock, ask, ticket) {
+                output.message(&message);
             }
+            Ok(killed_by(by))
         }
-    };
-    if first.body.ticket.state != State::Waiting {
-        return finish(output, lock, &first);
-    }
-    let ticket_id = first.body.ticket.ticket_id;
-    for line in why_not(lock, &first.body).lines().take(1) {
-        output.message(line);
-    }
-    let reply = tokio::select! {
-        reply = wait_turn(client, lock, &first) => reply,
-        number = stop.next() => {
-            give_up(client, output, lock, ticket_id).await;
-            return Ok(killed_by(number));
-        }
-    };
-    match reply {
-        Ok(reply) => finish(output, lock, &reply),
         Err(error) => {
-            output.message(&format!("ticket {ticket_id} may still be waiting"));
+            if let Some(ticket_id) = waiting {
+                output.message(&format!("ticket {ticket_id} may still be waiting"));
+            }
             Err(error.into())
         }
     }
 }
 
-/// Polls until the ticket has stopped waiting. A server that is away for a while, as in a
-/// restart, is waited for: the ticket is durable.
-async fn wait_turn(
-    client: &Client,
-    lock: &LockKey,
-    first: &Reply<Answer>,
-) -> Result<Reply<Answer>, ClientError> {
-    let ticket = &first.body.ticket;
-    let wait_ms = u64::from(ticket.wait_seconds) * 1000;
-    let patience_ends = first.sent_at.plus_millis(wait_ms + POLL_GRACE_MS);
-    loop {
-        match client.ticket(lock, ticket.ticket_id, LONG_POLL_SECONDS_MAX).await {
-            Ok(reply) if reply.body.ticket.state != State::Waiting => return Ok(reply),
-            Ok(_) => tokio::time::sleep(POLL_PAUSE).await,
-            Err(error) if error.is_passing() && BootTime::now() < patience_ends => {
-                tokio::time::sleep(POLL_PAUSE).await;
-            }
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Gives a ticket up after a signal; says which it is if that fails.
-async fn give_up(client: &Client, output: &mut Output, lock: &LockKey, ticket_id: TicketId) {
-    match tokio::time::timeout(GIVE_UP_TIMEOUT, client.release(lock, ticket_id)).await {
-        Ok(Ok(_)) => output.message(&format!("ticket {ticket_id} given up")),
+/// What there is to say of a ticket after a signal; which it is if it could not be given up.
+fn given_up(lock: &LockKey, ask: &Acquire, ticket: GivenUp) -> Option<String> {
+    match ticket {
+        GivenUp::Done(ticket_id) => Some(format!("ticket {ticket_id} given up")),
         // Over already is as good.
-        Ok(Err(ClientError::Problem(refused))) if refused.problem.code == Code::TicketEnded => {}
-        Ok(Err(_)) | Err(_) => output.message(&format!(
+        GivenUp::Over(_) | GivenUp::NoTicket => None,
+        GivenUp::Failed(ticket_id) => Some(format!(
             "ticket {ticket_id} could not be given up: {}",
             text::ticket_command("release-lock-ticket", lock, ticket_id)
+        )),
+        GivenUp::Unknown => Some(format!(
+            "no answer: request {} may have made a ticket that is not given up",
+            ask.request_uuid
         )),
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::rc::Rc;
 
 use super::*;
+use crate::client::ClientError;
 use crate::wire::problem::Problem;
 
 #[derive(Clone, Default)]

@@ -16,6 +16,7 @@ mod frames;
 mod locks;
 mod threads;
 mod transport;
+mod turn;
 
 pub use address::ServerUrl;
 pub use error::{ClientError, Refused};
@@ -23,6 +24,7 @@ pub use feed::{EventFilter, Feed, FeedItem};
 pub use locks::{Acquire, Page};
 pub use threads::{NewReply, NewThread, Terms};
 pub use transport::{Client, Reply};
+pub use turn::{GivenUp, Turn};
 
 use crate::clock::BootTime;
 use crate::wire::ticket::Answer;
