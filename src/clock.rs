@@ -65,7 +65,7 @@ pub fn elapsed(since: Instant) -> Duration {
 /// A lease runs on while a laptop sleeps, so its holder must count that time as well. It can't be
 /// set, and no other machine's clock is compared with it.
 #[cfg(feature = "client")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BootTime(Duration);
 
 #[cfg(feature = "client")]
@@ -81,7 +81,19 @@ impl BootTime {
     /// Later by `millis` milliseconds.
     #[must_use]
     pub fn plus_millis(self, millis: u64) -> Self {
-        Self(self.0.saturating_add(Duration::from_millis(millis)))
+        self.plus(Duration::from_millis(millis))
+    }
+
+    /// Later by `length`.
+    #[must_use]
+    pub fn plus(self, length: Duration) -> Self {
+        Self(self.0.saturating_add(length))
+    }
+
+    /// Earlier by `length`; the machine's start if that would be before it.
+    #[must_use]
+    pub fn minus(self, length: Duration) -> Self {
+        Self(self.0.saturating_sub(length))
     }
 
     /// From this instant until `later`; zero if that is not later.
@@ -101,5 +113,7 @@ mod tests {
         let later = before.plus_millis(1500);
         assert_eq!(before.until(later), Duration::from_millis(1500));
         assert_eq!(later.until(before), Duration::ZERO);
+        assert_eq!(later.minus(Duration::from_millis(1500)), before);
+        assert_eq!(before.minus(Duration::MAX).until(before), before.0, "it has a beginning");
     }
 }

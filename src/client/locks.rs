@@ -103,10 +103,29 @@ impl Client {
         ticket_id: TicketId,
         lease_seconds: Option<LeaseSeconds>,
     ) -> Result<Reply<Answer>, ClientError> {
+        self.beat(lock, ticket_id, lease_seconds, Repeat::Harmless).await
+    }
+
+    /// The same with the ticket's own lease, and never repeated: the lease loop has its own pauses.
+    pub(super) async fn heartbeat_once(
+        &self,
+        lock: &LockKey,
+        ticket_id: TicketId,
+    ) -> Result<Reply<Answer>, ClientError> {
+        self.beat(lock, ticket_id, None, Repeat::Never).await
+    }
+
+    async fn beat(
+        &self,
+        lock: &LockKey,
+        ticket_id: TicketId,
+        lease_seconds: Option<LeaseSeconds>,
+        repeat: Repeat,
+    ) -> Result<Reply<Answer>, ClientError> {
         let id = ticket_id.to_string();
         let path = ["locks", lock.lock_name.as_str(), "tickets", &id, "heartbeat"];
         let body = HeartbeatBody { lease_seconds };
-        self.call(Call::send(Method::POST, &path, &body, Repeat::Harmless).at(&lock.scope)).await
+        self.call(Call::send(Method::POST, &path, &body, repeat).at(&lock.scope)).await
     }
 
     /// Lets go of a held ticket, or gives up a waiting one.

@@ -4,6 +4,62 @@
 //! answer. Calls that can be repeated without harm are, a few times, when the answer got lost; an
 //! acquire is repeated with its own request UUID, so it can't take the lock twice.
 //! Deliberately absent: redirects (a token goes to the server that was named, and nowhere else).
+//!
+//! # Work under a lock, on events
+//!
+//! [`Client::hold`] waits its turn and then keeps the lease: it heartbeats at a third of it, and
+//! knows at any moment whether it is held, in doubt (heartbeats go unanswered, but there is time
+//! left) or lost. [`Client::feed`] follows events over reconnects, from where it was saved.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use pearing::client::{Acquire, Client, EventFilter, FeedItem, Lease, LeaseState};
+//! use pearing::domain::id::{RequestUuid, Sequence};
+//! use pearing::domain::scope::LockKey;
+//! use pearing::random;
+//!
+//! # async fn save(_cursor: Option<Sequence>) {}
+//! # async fn work(_lease: &Lease) {}
+//! # async fn clean_up() {}
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::new(&"http://127.0.0.1:7420".parse()?, &std::env::var("PEARING_TOKEN")?)?;
+//! let scope: pearing::domain::scope::Scope = "teams/platform/website".parse()?;
+//! let filter = EventFilter {
+//!     scope: Some(scope.clone()),
+//!     types: vec!["thread.*".to_owned()],
+//!     ..EventFilter::default()
+//! };
+//! let mut feed = client.feed(filter, Some(Sequence(0)));
+//! loop {
+//!     let FeedItem::Event { .. } = feed.next().await? else { continue };
+//!     let lock = LockKey { scope: scope.clone(), lock_name: "thread-work.42".parse()? };
+//!     let ask = Acquire {
+//!         request_uuid: RequestUuid(random::uuid()),
+//!         lease_seconds: None,
+//!         wait_seconds: Some(600_u64.try_into()?),
+//!         note: None,
+//!         reentrant: Some(false),
+//!     };
+//!     let stop = async { tokio::signal::ctrl_c().await };
+//!     let mut lease = client.hold(&lock, &ask, stop).await?;
+//!     // Ten seconds before the lease would run out, work ends in good order.
+//!     let watch = lease.watch();
+//!     tokio::select! {
+//!         () = work(&lease) => {}
+//!         state = watch.until(Duration::from_secs(10)) => match state {
+//!             LeaseState::Held { .. } | LeaseState::InDoubt { .. } => clean_up().await,
+//!             LeaseState::Lost(_) => {}
+//!         }
+//!     }
+//!     lease.release().await?;
+//!     save(feed.cursor()).await;
+//! }
+//! # }
+//! ```
+//!
+//! Every write to the outside carries [`Lease::fence_token`], so that its target can refuse a late
+//! one: no client can see its own pause between a look at the lease and a write.
 
 mod activity;
 mod address;
@@ -13,6 +69,7 @@ mod error;
 mod fake;
 mod feed;
 mod frames;
+mod lease;
 mod locks;
 mod threads;
 mod transport;
@@ -21,6 +78,7 @@ mod turn;
 pub use address::ServerUrl;
 pub use error::{ClientError, Refused};
 pub use feed::{EventFilter, Feed, FeedItem};
+pub use lease::{Lease, LeaseState, LeaseWatch, Lost, NotHeld};
 pub use locks::{Acquire, Page};
 pub use threads::{NewReply, NewThread, Terms};
 pub use transport::{Client, Reply};

@@ -46,6 +46,8 @@ pub(super) enum Repeat {
     Harmless,
     /// A second time could be answered differently, so only a busy server is asked again.
     WhenBusy,
+    /// Whoever calls has its own mind about when.
+    Never,
 }
 
 /// A call: what is sent, and how.
@@ -188,6 +190,9 @@ impl Client {
                 Err(ClientError::NoConnection(why)) if was_sent => ClientError::Unreachable(why),
                 Err(error) => error,
             };
+            if call.repeat == Repeat::Never {
+                return Err(error);
+            }
             was_sent |= !matches!(error, ClientError::NoConnection(_));
             let asked = match &error {
                 ClientError::Problem(refused) if refused.problem.code == Code::Busy => {

@@ -3,6 +3,7 @@
 
 mod canary;
 mod cli;
+mod client;
 mod crash;
 mod docs;
 mod feed;
