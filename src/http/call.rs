@@ -14,6 +14,7 @@ use super::Api;
 use super::answer::{self, PEARING_SEQUENCE};
 use super::body::{self, JsonBody};
 use super::failure::{Failure, Moment};
+use super::feed_session;
 use super::query::{Query, SCOPE, scope_named};
 use super::request::{Arrival, Routed};
 use super::routes::Policy;
@@ -49,7 +50,9 @@ where
     // Who asks is settled before anything else is looked at, and then whether it is too much.
     let identity = match policy {
         Policy::Open => None,
-        Policy::Token | Policy::Holder => authenticate(&api, request.headers()),
+        Policy::Token | Policy::Holder | Policy::TokenOrCookie => {
+            authenticate(&api, policy, request.headers())
+        }
     };
     let token_id = identity.as_ref().map(|identity| identity.token_id);
     let span = arrival.span(operation, token_id);
@@ -105,7 +108,7 @@ fn spend(api: &Api, policy: Policy, user: &UserName, query: &str) -> Result<(), 
     match policy {
         Policy::Open => Ok(()),
         Policy::Holder => api.rates.holders.spend(user),
-        Policy::Token => {
+        Policy::Token | Policy::TokenOrCookie => {
             let person = api.service.read(|state| state.access().account(user));
             api.rates.identities.spend(&person)?;
             let can_read =
@@ -117,11 +120,17 @@ fn spend(api: &Api, policy: Policy, user: &UserName, query: &str) -> Result<(), 
     }
 }
 
-/// Who a request's token stands for, if it works.
-fn authenticate(api: &Api, headers: &HeaderMap) -> Option<Identity> {
+/// Who a request's token stands for, if it works. A cookie counts where the policy says so, and
+/// where there is no token beside it.
+fn authenticate(api: &Api, policy: Policy, headers: &HeaderMap) -> Option<Identity> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
-    let (Some(value), None) = (given.next(), given.next()) else {
-        return None;
+    let value = match (given.next(), given.next()) {
+        (Some(value), None) => value,
+        (None, _) if policy == Policy::TokenOrCookie => {
+            let mut sessions = feed_session::sessions(headers);
+            return sessions.find_map(|session| api.service.authenticate_feed(session));
+        }
+        (Some(_) | None, _) => return None,
     };
     let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
     let is_bearer = scheme.eq_ignore_ascii_case("bearer");

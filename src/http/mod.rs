@@ -18,6 +18,7 @@ mod call;
 mod cursor;
 mod events;
 mod failure;
+mod feed_session;
 mod feeds;
 mod hosts;
 mod large;

@@ -13,7 +13,9 @@ use super::admin::{access, repos, teams, tokens, users};
 use super::call::{self, Call};
 use super::failure::Failure;
 use super::request::method_name;
-use super::{Api, activity, agents, events, locks, operations, threads, tickets, whoami};
+use super::{
+    Api, activity, agents, events, feed_session, locks, operations, threads, tickets, whoami,
+};
 use crate::metrics::Operation;
 
 /// Who may call a route. There is no default: each route says it.
@@ -26,6 +28,8 @@ pub(super) enum Policy {
     Token,
     /// The same, to go on with a hold or to end it: what spends the holders' budget.
     Holder,
+    /// Whoever brings a working token, or a browser's cookie that stands for one.
+    TokenOrCookie,
 }
 
 /// A route.
@@ -46,7 +50,7 @@ const PUT: Method = Method::PUT;
 
 /// All of them.
 fn all() -> Vec<Route> {
-    use Policy::{Holder, Open, Token};
+    use Policy::{Holder, Open, Token, TokenOrCookie};
     vec![
         // Locks and tickets. Each takes the scope as ?repo=, ?team= or ?user=.
         route(GET, "/v1/locks", Token, locks::list),
@@ -80,7 +84,8 @@ fn all() -> Vec<Route> {
         route(POST, "/v1/agents", Token, agents::create),
         route(DELETE, "/v1/agents/{name}/tokens", Token, agents::revoke_tokens),
         // The feed, or a page of events.
-        route(GET, "/v1/events", Token, events::get),
+        route(GET, "/v1/events", TokenOrCookie, events::get),
+        route(POST, "/v1/feed-session", Token, feed_session::create),
         // Administration.
         route(GET, "/v1/admin/users", Token, users::list),
         route(POST, "/v1/admin/users", Token, users::create),
@@ -147,6 +152,16 @@ mod tests {
         let open: Vec<&str> =
             all().iter().filter(|r| r.policy == Policy::Open).map(|r| r.path).collect();
         assert_eq!(open, ["/livez", "/readyz", "/metrics"]);
+    }
+
+    #[test]
+    fn a_cookie_opens_the_feed_alone() {
+        let by_cookie: Vec<_> = all()
+            .iter()
+            .filter(|r| r.policy == Policy::TokenOrCookie)
+            .map(|r| (r.method.to_string(), r.path))
+            .collect();
+        assert_eq!(by_cookie, [("GET".to_owned(), "/v1/events")]);
     }
 
     #[test]

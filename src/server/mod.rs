@@ -163,7 +163,7 @@ async fn recover_and_serve(
     };
     let head = state.head();
     let (service, running) = Service::start(ledger, state, clock, service_options)
-        .map_err(ServerError::io("starting the writer"))?;
+        .map_err(ServerError::io("starting the service"))?;
     tracing::info!(address = %bound, %head, "serving");
     greet(&format!("http://{bound}")).map_err(ServerError::io("printing how to connect"))?;
     let http_options = http::Options {

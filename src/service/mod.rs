@@ -9,6 +9,7 @@ pub mod batch;
 mod disk;
 pub mod draw;
 mod fail_stop;
+mod feed_session;
 mod measure;
 pub mod query;
 mod queue;
@@ -48,6 +49,7 @@ use crate::wire::view::{ActivityView, LockView, TicketAnswer, TicketView};
 
 use disk::Disk;
 use fail_stop::FailStop;
+use feed_session::FeedSessions;
 use queue::{Lane, Queue, Rejected};
 use readers::Readers;
 use token_use::TokenUse;
@@ -85,6 +87,7 @@ struct Shared {
     metrics: Metrics,
     readers: Readers,
     began: Instant,
+    feed_sessions: FeedSessions,
 }
 
 /// A token that works, and who it stands for.
@@ -170,7 +173,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// The operating system's, if there can be no further thread.
+    /// The operating system's, if there can be no further thread, or a file of the data directory
+    /// can't be used.
     pub fn start(
         ledger: Arc<dyn Ledger>,
         state: State,
@@ -187,6 +191,7 @@ impl Service {
             watch: TicketWatch::default(),
             draining: tokio_watch::Sender::new(false),
             has_stopped: AtomicBool::new(false),
+            feed_sessions: FeedSessions::open(options.data.as_deref())?,
             token_use: TokenUse::open(options.data.clone()),
             disk: Disk::new(options.data, options.reserve_bytes),
             metrics: Metrics::default(),

@@ -171,6 +171,29 @@ async fn use_locks(canary: &mut Canary, lock_name: &str, note: &str) {
     canary.note(codex.get(&path_of(&waiting, "")).await);
 }
 
+/// A browser's cookie, which is as secret as a token.
+async fn follow_by_cookie(canary: &mut Canary) {
+    let claude = canary.server.client("claude");
+    let mut reply = claude.call("POST", "/v1/feed-session", None).await;
+    let cookie = reply.headers.remove("set-cookie").expect("it is set");
+    let cookie = cookie.to_str().expect("it is ASCII").to_owned();
+    canary.note(reply);
+    let pair = cookie.split(';').next().expect("a text has a first part");
+    let (_, session) = pair.split_once('=').expect("a name and a value");
+    canary.tokens.push(session.to_owned());
+    let header = format!("Cookie: {pair}");
+    let mut feed = Feed::open_with(&canary.server, Some(&header), "?after=0", None).await;
+    assert_eq!(feed.status(), 200);
+    canary.found.add("a feed", format!("{:?}", feed.until_caught_up().await));
+    let nobody = canary.server.client_without_token();
+    for path in ["/v1/whoami", "/v1/events?after=x", "/v1/events?limit=1"] {
+        let request = nobody.request("GET", path).header("Cookie", pair);
+        canary.note(Client::send(request).await.expect("it is answered"));
+    }
+    let mistyped = format!("Cookie: {}", pair.replace("pearing_feed=", "pearing_feed=0"));
+    assert_eq!(Feed::open_with(&canary.server, Some(&mistyped), "", None).await.status(), 401);
+}
+
 /// Tokens that are wrong, or given in the wrong place. A mistyped one is a secret too.
 async fn use_wrong_tokens(canary: &mut Canary) {
     let token = canary.server.client("claude").token().to_owned();
@@ -331,6 +354,7 @@ async fn no_token_is_anywhere_but_where_it_belongs() {
         command.stdout(Stdio::from(stdout.expect("the directory is ours")));
         canary.server.run(command);
         use_locks(&mut canary, &format!("lock-{format}"), &note).await;
+        follow_by_cookie(&mut canary).await;
         use_wrong_tokens(&mut canary).await;
         make_tokens(&mut canary).await;
         log_in(&mut canary).await;
@@ -362,7 +386,7 @@ async fn no_token_is_anywhere_but_where_it_belongs() {
         found.0.remove(&place);
         tokens.push(token.trim().to_owned());
     }
-    assert_eq!(tokens.len(), 2 * 5 + 3);
+    assert_eq!(tokens.len(), 2 * 6 + 3);
     let leaked: Vec<Value> = tokens
         .iter()
         .flat_map(|token| [token.as_str(), secret_of(token)])

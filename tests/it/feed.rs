@@ -1,5 +1,7 @@
 //! The feed, as curl sees it: each event once and in order, to whoever may read it.
 
+mod session;
+
 use serde_json::{Value, json};
 
 use crate::support::{Client, Event, Feed, Frame, REPO, Server};

@@ -251,6 +251,8 @@ fn own() -> Vec<Row> {
             .scoped()
             .command("list-events {@}")
             .ask(SCOPES, Others, OK),
+        // For browsers: a command has its token.
+        post("/v1/feed-session", Scope, Service).once(Mine, (204, "")),
     ]
 }
 

@@ -44,6 +44,17 @@ impl Feed {
         query: &str,
         last_event_id: Option<&str>,
     ) -> Self {
+        let bearer = client.token_if_any().map(|token| format!("Authorization: Bearer {token}"));
+        Self::open_with(server, bearer.as_deref(), query, last_event_id).await
+    }
+
+    /// The same, with a header that nobody may see.
+    pub(crate) async fn open_with(
+        server: &Server,
+        secret: Option<&str>,
+        query: &str,
+        last_event_id: Option<&str>,
+    ) -> Self {
         let url = format!("{}/v1/events{query}", server.url());
         let mut command = Command::new("curl");
         command.args(["--no-buffer", "--silent", "--include", "--globoff", "--max-time", "120"]);
@@ -53,12 +64,12 @@ impl Feed {
             let header = if id.is_empty() { "Last-Event-ID;" } else { "Last-Event-ID: " };
             command.args(["--header", &format!("{header}{id}")]);
         }
-        // The token comes by a pipe: nobody finds it in the list of processes.
+        // The secret comes by a pipe: nobody finds it in the list of processes.
         command.args(["--config", "-", &url]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut curl = command.spawn().expect("curl is installed");
         let mut config = curl.stdin.take().expect("stdin is piped");
-        if let Some(token) = client.token_if_any() {
-            let header = format!("header = \"Authorization: Bearer {token}\"\n");
+        if let Some(secret) = secret {
+            let header = format!("header = \"{secret}\"\n");
             config.write_all(header.as_bytes()).expect("curl reads its configuration");
         }
         drop(config);
