@@ -1,11 +1,17 @@
 //! One reader's way through the ledger: from where it left off to the head, and on as it grows.
 //!
-//! Why no gap is possible: events are read from the ledger only, by rising sequence, and never
-//! from a message that could be missed. The head's channel says no more than "look again". A head
-//! that is published while the ledger is read leaves that channel changed, so the wait after the
-//! reading ends at once. Where a batch is read, by the feed itself or by a thread for it, changes
-//! nothing in this: it is the feed that asks for it, from its own cursor, up to a head that it has
-//! marked as seen, and that waits for it.
+//! Why no gap is possible: a reader asks for what comes after its own cursor, by rising sequence,
+//! and never relies on a message that could be missed. The head's channel says no more than "look
+//! again". A head that is published while it looks leaves that channel changed, so the wait after
+//! the looking ends at once.
+//!
+//! Where it looks changes nothing in this. The end of the ledger that is kept in memory (`live`)
+//! has no hole, and knows where it begins: asked from a cursor before that, it refuses, and the
+//! ledger is read instead. It never lags behind the channel: what is published is put in first,
+//! and only then is the head sent. So up to a head that was seen there everything is found, in the
+//! one or the other, and each batch is a piece of the ledger that begins right after the cursor.
+//! The switch from one to the other is no step of its own that anything could fall into: it is
+//! decided anew for each batch.
 //!
 //! A slow reader is asked for nothing and holds nothing but its cursor: it lags behind, and costs
 //! one batch of memory.
@@ -15,13 +21,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
+use tokio::task::{spawn_blocking, yield_now};
 use tokio::time::{Sleep, sleep};
 use tokio_stream::Stream;
 use tracing::Span;
 
+use super::live::{Entry, Live};
 use crate::domain::event::{Event, Record};
 use crate::domain::id::Sequence;
-use crate::ledger::{Ledger, Stored};
+use crate::ledger::Ledger;
 
 /// How many records are read at once.
 const BATCH_RECORDS: usize = 256;
@@ -31,11 +39,7 @@ const BATCH_RECORDS: usize = 256;
 /// little also where each record is a long reply.
 const BATCH_BYTES: usize = 128 * 1024;
 
-/// How many records are read at once on the spot. Who is no further behind gets what was written
-/// just now, which is in memory.
-const AT_ONCE_RECORDS: u64 = 32;
-
-/// How many feeds of this process may be reading more than that at once; the others wait.
+/// How many feeds of this process may be reading the ledger at once; the others wait.
 static READINGS: Semaphore = Semaphore::const_new(4);
 
 /// After how many records that the reader doesn't get it is told how far it has come.
@@ -51,15 +55,10 @@ pub enum Start {
 }
 
 /// What a reader is sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Frame {
     /// An event.
-    Event {
-        /// The record as it is stored.
-        stored: Stored,
-        /// The type.
-        type_name: &'static str,
-    },
+    Event(Arc<Entry>),
     /// What was history is behind: from here on events come as they happen.
     CaughtUp(Sequence),
     /// Nothing up to here was for this reader.
@@ -86,6 +85,8 @@ pub enum Verdict {
 pub struct Source {
     /// The ledger.
     pub ledger: Arc<dyn Ledger>,
+    /// The end of it.
+    pub live: Arc<Live>,
     /// The published head.
     pub head: watch::Receiver<Sequence>,
 }
@@ -103,7 +104,7 @@ pub fn frames<J>(
 where
     J: Fn(Option<&Record>) -> Verdict + Send,
 {
-    let Source { ledger, mut head } = source;
+    let Source { ledger, live, mut head } = source;
     // "Now" is when the reader asks, and is read this once: what happens from here on is sent,
     // and sent after `caught-up`.
     let mut published = *head.borrow_and_update();
@@ -117,27 +118,36 @@ where
         let mut is_caught_up = false;
         loop {
             while place.cursor < published {
-                let mut reading = Box::pin(read(ledger.clone(), place.cursor, published));
-                let batch = loop {
-                    match silence.or(&mut reading).await {
-                        Ok(batch) => break batch,
-                        Err(TooLong) => yield silence.before(Frame::Comment),
-                    }
-                };
+                let mut batch = live.after(place.cursor, published);
+                if batch.is_none() {
+                    let mut reading = Box::pin(read(ledger.clone(), place.cursor, published));
+                    batch = loop {
+                        match silence.or(&mut reading).await {
+                            Ok(batch) => break batch,
+                            Err(TooLong) => yield silence.before(Frame::Comment),
+                        }
+                    };
+                }
                 let Some(batch) = batch else { return };
-                for (stored, record) in batch {
-                    if let Some(frame) = place.reset(&record) {
+                assert!(!batch.is_empty(), "a published head is in the ledger");
+                for entry in batch {
+                    let Some(record) = entry.record() else { return };
+                    if let Some(frame) = place.reset(record) {
                         yield silence.before(frame);
                     }
                     // The state that is asked has this record in it, or a later one: the head
                     // that was read below is published together with its state.
-                    let verdict = judge(Some(&record));
+                    let verdict = judge(Some(record));
                     if verdict == Verdict::End {
                         return;
                     }
-                    if let Some(frame) = place.pass(stored, &record, verdict) {
+                    if let Some(frame) = place.pass(&entry, verdict) {
                         yield silence.before(frame);
                     }
+                }
+                // Whoever has far to go lets others have a turn, however little it gets to say.
+                if place.cursor < published && silence.or(yield_now()).await.is_err() {
+                    yield silence.before(Frame::Comment);
                 }
             }
             if judge(None) == Verdict::End {
@@ -176,11 +186,11 @@ impl Place {
     }
 
     /// Goes past a record. Yields what is to be said about it.
-    fn pass(&mut self, stored: Stored, record: &Record, verdict: Verdict) -> Option<Frame> {
-        self.cursor = record.sequence;
+    fn pass(&mut self, entry: &Arc<Entry>, verdict: Verdict) -> Option<Frame> {
+        self.cursor = entry.sequence();
         self.skipped += 1;
         let frame = match verdict {
-            Verdict::Send => Frame::Event { stored, type_name: record.event.type_name() },
+            Verdict::Send => Frame::Event(Arc::clone(entry)),
             Verdict::Skip if self.skipped >= CHECKPOINT_RECORDS => Frame::Checkpoint(self.cursor),
             Verdict::Skip | Verdict::End => return None,
         };
@@ -226,52 +236,35 @@ impl Silence {
     }
 }
 
-/// The next records, none of them after `published`: what is durable but not yet published isn't
-/// to be seen. `None` if they can't be read: then the writer can't write either, and stops.
+/// The next records of the ledger, none of them after `published`: what is durable but not yet
+/// published isn't to be seen. `None` if they can't be read: then the writer can't write either,
+/// and stops.
 ///
-/// A few are read where the feed runs. More are read where they may block, and few such readings
-/// run at once: they must hold up neither requests nor the feeds that have caught up.
+/// They are read where it may block, and few such readings run at once: they must hold up neither
+/// requests nor the feeds that have caught up.
 async fn read(
     ledger: Arc<dyn Ledger>,
     after: Sequence,
     published: Sequence,
-) -> Option<Vec<(Stored, Record)>> {
-    if published.0 - after.0 <= AT_ONCE_RECORDS {
-        return read_batch(&*ledger, after, published);
-    }
+) -> Option<Vec<Arc<Entry>>> {
     let permit = READINGS.acquire().await.expect("nobody closes it");
     let span = Span::current();
-    let reading = tokio::task::spawn_blocking(move || {
+    let reading = spawn_blocking(move || {
         let _in_span = span.enter();
         // Kept by the reading itself, which goes on when the reader has gone.
         let _permit = permit;
-        read_batch(&*ledger, after, published)
+        let behind = usize::try_from(published.0 - after.0).unwrap_or(BATCH_RECORDS);
+        let batch = ledger
+            .records_within(after, behind.min(BATCH_RECORDS), BATCH_BYTES)
+            .inspect_err(|error| tracing::error!(%error, "a feed can't read the ledger"))
+            .ok()?;
+        let visible = batch.into_iter().take_while(|stored| stored.sequence <= published);
+        let entries = visible.map(|stored| Arc::new(Entry::new(stored)));
+        // Decoded here, where that holds up nobody.
+        Some(entries.inspect(|entry| _ = entry.record()).collect())
     });
     // One that panicked has told so, and a runtime that ends takes its feeds along.
     reading.await.ok().flatten()
-}
-
-fn read_batch(
-    ledger: &dyn Ledger,
-    after: Sequence,
-    published: Sequence,
-) -> Option<Vec<(Stored, Record)>> {
-    let behind = usize::try_from(published.0 - after.0).unwrap_or(BATCH_RECORDS);
-    let batch = ledger
-        .records_within(after, behind.min(BATCH_RECORDS), BATCH_BYTES)
-        .inspect_err(|error| tracing::error!(%error, "a feed can't read the ledger"))
-        .ok()?;
-    assert!(!batch.is_empty(), "a published head is in the ledger");
-    let visible = batch.into_iter().take_while(|stored| stored.sequence <= published);
-    visible
-        .map(|stored| match stored.decode() {
-            Ok(record) => Some((stored, record)),
-            Err(error) => {
-                tracing::error!(%error, "a feed can't read a record");
-                None
-            }
-        })
-        .collect()
 }
 
 /// The last sequence that still counts, if `first`, the first record after the reader's cursor,

@@ -5,18 +5,21 @@ use std::thread::ThreadId;
 
 use tokio_stream::StreamExt as _;
 
+use super::super::live::RECORDS_MAX;
 use super::*;
 use crate::domain::event::{LedgerRestored, TeamCreated};
+use crate::domain::id::LedgerId;
 use crate::domain::name::Actor;
 use crate::domain::time::Time;
 use crate::ledger::memory::MemoryLedger;
-use crate::ledger::{Append, Hash, Head, LedgerError, Pair, Table};
+use crate::ledger::{Append, Hash, Head, LedgerError, Pair, Stored, Table};
 
 const COMMENT_EVERY: Duration = Duration::from_secs(15);
 
 /// A ledger whose records are made here, and its published head.
 struct Log {
     ledger: Arc<MemoryLedger>,
+    live: Arc<Live>,
     head: watch::Sender<Sequence>,
     last: Mutex<(Sequence, Hash)>,
 }
@@ -25,7 +28,8 @@ impl Log {
     fn new() -> Arc<Self> {
         let last = Mutex::new((Sequence::ZERO, Hash::ZERO));
         let head = watch::Sender::new(Sequence::ZERO);
-        Arc::new(Self { ledger: Arc::default(), head, last })
+        let live = Arc::new(Live::new(Sequence::ZERO));
+        Arc::new(Self { ledger: Arc::default(), live, head, last })
     }
 
     fn append_at(&self, sequence: Sequence, event: Event) {
@@ -35,6 +39,7 @@ impl Log {
         let append = Append { expected_head: last.0, records: vec![stored.clone()], puts: vec![] };
         self.ledger.append(&append).expect("the memory doesn't fail");
         *last = (sequence, stored.hash);
+        self.live.publish(append);
         self.head.send_replace(sequence);
     }
 
@@ -47,7 +52,8 @@ impl Log {
     }
 
     fn source(&self) -> Source {
-        Source { ledger: self.ledger.clone(), head: self.head.subscribe() }
+        let (ledger, live) = (self.ledger.clone(), self.live.clone());
+        Source { ledger, live, head: self.head.subscribe() }
     }
 
     fn feed(
@@ -62,7 +68,7 @@ impl Log {
 /// A frame in one word.
 fn word(frame: &Frame) -> String {
     match frame {
-        Frame::Event { stored, .. } => stored.sequence.to_string(),
+        Frame::Event(entry) => entry.sequence().to_string(),
         Frame::CaughtUp(at) => format!("caught-up {at}"),
         Frame::Checkpoint(at) => format!("checkpoint {at}"),
         Frame::Reset(at) => format!("reset {at}"),
@@ -93,9 +99,12 @@ async fn an_event_between_the_reading_and_the_wait_is_sent_at_once() {
 #[tokio::test(start_paused = true)]
 async fn a_reader_from_any_sequence_gets_each_later_event_once_and_in_order() {
     let log = Log::new();
-    let records = 2 * BATCH_RECORDS as u64 + 10;
+    // The oldest are in the ledger alone.
+    let records = RECORDS_MAX as u64 + 2 * BATCH_RECORDS as u64 + 10;
+    let begins = records - RECORDS_MAX as u64;
     log.append(records);
-    for after in [0, 1, BATCH_RECORDS as u64, records - 1, records] {
+    for after in [0, 1, BATCH_RECORDS as u64, begins - 1, begins, begins + 1, records - 1, records]
+    {
         let mut feed = Box::pin(log.feed(Start::After(Sequence(after)), |_| Verdict::Send));
         let left = usize::try_from(records - after).expect("a small number");
         let expected: Vec<String> = (after + 1..=records).map(|n| n.to_string()).collect();
@@ -203,6 +212,21 @@ struct Gated {
     gate: Mutex<mpsc::Receiver<()>>,
 }
 
+impl Gated {
+    /// A feed from such a ledger, which may be read as often as the gate is opened.
+    fn feed(
+        log: &Log,
+        start: Start,
+        verdict: Verdict,
+    ) -> (mpsc::Sender<()>, impl Stream<Item = Frame> + Unpin) {
+        let (open, gate) = mpsc::channel();
+        let made_by = std::thread::current().id();
+        let ledger = Self { ledger: log.ledger.clone(), made_by, gate: Mutex::new(gate) };
+        let source = Source { ledger: Arc::new(ledger), ..log.source() };
+        (open, Box::pin(frames(source, start, COMMENT_EVERY, move |_| verdict)))
+    }
+}
+
 impl Ledger for Gated {
     fn head(&self) -> Head {
         self.ledger.head()
@@ -244,13 +268,8 @@ impl Ledger for Gated {
 #[tokio::test(start_paused = true)]
 async fn a_long_history_is_read_by_other_threads_and_is_no_silence_meanwhile() {
     let log = Log::new();
-    log.append(2 * BATCH_RECORDS as u64);
-    let (open, gate) = mpsc::channel();
-    let made_by = std::thread::current().id();
-    let ledger = Gated { ledger: log.ledger.clone(), made_by, gate: Mutex::new(gate) };
-    let source = Source { ledger: Arc::new(ledger), head: log.head.subscribe() };
-    let start = Start::After(Sequence::ZERO);
-    let mut feed = Box::pin(frames(source, start, COMMENT_EVERY, |_| Verdict::Skip));
+    log.append(2 * BATCH_RECORDS as u64 + RECORDS_MAX as u64);
+    let (open, mut feed) = Gated::feed(&log, Start::After(Sequence::ZERO), Verdict::Skip);
     for _ in 0..2 {
         // The reading stands still, and time goes by.
         let (frame, ()) = tokio::join!(next(&mut feed, 1), tokio::time::advance(COMMENT_EVERY));
@@ -259,5 +278,128 @@ async fn a_long_history_is_read_by_other_threads_and_is_no_silence_meanwhile() {
     for _ in 0..2 {
         open.send(()).expect("the feed reads");
     }
-    assert_eq!(next(&mut feed, 1).await, ["caught-up 512"]);
+    // The rest is in memory.
+    let words = next(&mut feed, 5).await;
+    assert!(words[..4].iter().all(|word| word.starts_with("checkpoint")), "{words:?}");
+    let head = *log.head.borrow();
+    assert_eq!(words[4], format!("caught-up {head}"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_has_caught_up_never_reads_the_ledger_and_shares_its_frames() {
+    let log = Log::new();
+    let id = LedgerId(uuid::Uuid::nil());
+    log.append(3);
+    let (closed, mut one) = Gated::feed(&log, Start::Now, Verdict::Send);
+    let (_, mut other) = Gated::feed(&log, Start::After(Sequence(1)), Verdict::Send);
+    drop(closed);
+    assert_eq!(next(&mut one, 1).await, ["caught-up 3"]);
+    assert_eq!(next(&mut other, 3).await, ["2", "3", "caught-up 3"]);
+    log.append(2);
+    for expected in [4, 5] {
+        let frames = [one.next().await, other.next().await].map(|frame| match frame {
+            Some(Frame::Event(entry)) => entry,
+            other => panic!("no event: {other:?}"),
+        });
+        assert!(frames.iter().all(|entry| entry.sequence() == Sequence(expected)));
+        let bytes = frames.map(|entry| entry.frame(id).expect("it can be written"));
+        assert_eq!(bytes[0].as_ptr(), bytes[1].as_ptr(), "it is written once");
+    }
+}
+
+/// A ledger in which something happens whenever it has been read.
+struct Eventful<F> {
+    ledger: Arc<MemoryLedger>,
+    happens: F,
+}
+
+impl<F: Fn() + Send + Sync> Ledger for Eventful<F> {
+    fn head(&self) -> Head {
+        self.ledger.head()
+    }
+
+    fn append(&self, append: &Append) -> Result<(), LedgerError> {
+        self.ledger.append(append)
+    }
+
+    fn records_within(
+        &self,
+        after: Sequence,
+        most: usize,
+        bytes: usize,
+    ) -> Result<Vec<Stored>, LedgerError> {
+        let records = self.ledger.records_within(after, most, bytes);
+        (self.happens)();
+        records
+    }
+
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, LedgerError> {
+        self.ledger.get(table, key)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        after: &[u8],
+        most: usize,
+    ) -> Result<Vec<Pair>, LedgerError> {
+        self.ledger.scan(table, prefix, after, most)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happens_between_the_ledger_and_the_memory_is_sent_once() {
+    const LEFT_OUT: u64 = 5;
+    // How many events happen while the ledger is read: none, some, so many that those in memory
+    // begin anew at, just before, or long after the reader's place.
+    for happening in [0, 1, RECORDS_MAX as u64 - 1, RECORDS_MAX as u64, 3 * RECORDS_MAX as u64] {
+        let log = Log::new();
+        log.append(RECORDS_MAX as u64 + LEFT_OUT);
+        let (writer, left) = (log.clone(), Mutex::new(2));
+        let happens = move || {
+            let mut left = left.lock().expect("one reading at a time");
+            if *left > 0 {
+                *left -= 1;
+                writer.append(happening);
+            }
+        };
+        let ledger = Arc::new(Eventful { ledger: log.ledger.clone(), happens });
+        let source = Source { ledger, ..log.source() };
+        let start = Start::After(Sequence::ZERO);
+        let mut feed = Box::pin(frames(source, start, COMMENT_EVERY, |_| Verdict::Send));
+        let mut seen = Vec::new();
+        // Time stands still while there is anything to do, so a comment tells that all was sent.
+        loop {
+            match feed.next().await.expect("the feed goes on") {
+                Frame::Event(entry) => seen.push(entry.sequence().0),
+                Frame::CaughtUp(_) => {}
+                Frame::Comment => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        let head = log.head.borrow().0;
+        assert!(head >= RECORDS_MAX as u64 + LEFT_OUT + happening, "the ledger was read");
+        assert_eq!(seen, (1..=head).collect::<Vec<_>>(), "{happening} while it is read");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_cannot_be_read_ends_the_feed() {
+    let log = Log::new();
+    log.append(2);
+    let mut broken = log.ledger.records(Sequence(1), 1).expect("the memory can be read");
+    broken[0].sequence = Sequence(3);
+    let append = Append { expected_head: Sequence(2), records: broken, puts: vec![] };
+    log.ledger.append(&append).expect("the memory doesn't fail");
+    log.live.publish(append);
+    log.head.send_replace(Sequence(3));
+    let from_memory = log.source();
+    let from_ledger = Source { live: Arc::new(Live::new(Sequence(3))), ..log.source() };
+    for source in [from_memory, from_ledger] {
+        let start = Start::After(Sequence::ZERO);
+        let feed = Box::pin(frames(source, start, COMMENT_EVERY, |_| Verdict::Send));
+        let words: Vec<String> = feed.map(|frame| word(&frame)).collect().await;
+        assert_eq!(words, ["1", "2"]);
+    }
 }

@@ -1,7 +1,4 @@
 //! Events: the feed as server-sent events, or a page of them.
-//!
-//! Frames are written here, byte by byte: each value in one is a number, a word of ours, or JSON
-//! on one line, so nothing in an event can break out of its frame.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -27,6 +24,7 @@ use crate::random;
 use crate::service::ServiceError;
 use crate::service::query::Page;
 use crate::wire::cloud_event::CloudEvent;
+use crate::wire::sse;
 
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
@@ -109,13 +107,13 @@ fn feed(api: &Api, reader: Reader, start: Start) -> Result<Response, Failure> {
     let person = api.service.look(reader.token_id, |state, user| Ok(state.access().account(user)));
     let seat = api.feeds.enter(person?)?;
     let ledger_id = ledger_id(api)?;
-    let comment_every = COMMENT_EVERY.mul_f64(1.0 - 0.2 * random::chance());
+    let comment_every = comment_every(random::chance());
     let mut frames = Box::pin(api.service.feed(reader, start, comment_every)?);
     let (drained, span) = (api.clone(), Span::current());
     let body = async_stream::stream! {
         let _seat = seat;
         // Sent at once, and with it the headers: the reader knows that it is connected.
-        yield Ok::<_, Infallible>(retry());
+        yield Ok::<_, Infallible>(sse::retry(retry_after(random::chance())));
         loop {
             let frame = tokio::select! {
                 // The answer has ended for the server once its body begins.
@@ -137,27 +135,21 @@ fn feed(api: &Api, reader: Reader, start: Start) -> Result<Response, Failure> {
 
 /// The bytes of a frame; `None` for a record that can't be read, which ends the feed.
 fn render(frame: &Frame, ledger_id: LedgerId) -> Option<Bytes> {
-    let control = |name: &str, sequence: &Sequence| {
-        format!("id: {sequence}\nevent: {name}\ndata: {{\"sequence\":{sequence}}}\n\n")
-    };
-    let text = match frame {
-        Frame::Event { stored, type_name } => {
-            let event = cloud_event(stored, ledger_id).ok()?;
-            let data = serde_json::to_string(&event).expect("an event has text keys only");
-            assert!(!data.contains(['\n', '\r']), "JSON has no raw line ends");
-            format!("id: {}\nevent: {type_name}\ndata: {data}\n\n", stored.sequence)
-        }
-        Frame::CaughtUp(sequence) => control("caught-up", sequence),
-        Frame::Checkpoint(sequence) => control("checkpoint", sequence),
-        Frame::Reset(sequence) => control("reset", sequence),
-        Frame::Comment => ":\n\n".to_owned(),
-    };
-    Some(text.into())
+    Some(match frame {
+        Frame::Event(entry) => entry.frame(ledger_id)?,
+        Frame::CaughtUp(sequence) => sse::control("caught-up", *sequence),
+        Frame::Checkpoint(sequence) => sse::control("checkpoint", *sequence),
+        Frame::Reset(sequence) => sse::control("reset", *sequence),
+        Frame::Comment => sse::COMMENT,
+    })
 }
 
-fn retry() -> Bytes {
-    let retry = RETRY_LEAST + RETRY_SPREAD.mul_f64(random::chance());
-    format!("retry: {}\n\n", retry.as_millis()).into()
+fn comment_every(chance: f64) -> Duration {
+    COMMENT_EVERY.mul_f64(1.0 - 0.2 * chance)
+}
+
+fn retry_after(chance: f64) -> Duration {
+    RETRY_LEAST + RETRY_SPREAD.mul_f64(chance)
 }
 
 fn cloud_event(stored: &Stored, ledger_id: LedgerId) -> Result<CloudEvent<'_>, Failure> {
@@ -215,10 +207,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_control_frame_says_the_last_sequence_that_was_looked_at() {
-        let id = LedgerId(uuid::Uuid::nil());
-        let text = render(&Frame::CaughtUp(Sequence(7)), id).expect("it needs no record");
-        assert_eq!(&text[..], b"id: 7\nevent: caught-up\ndata: {\"sequence\":7}\n\n");
-        assert_eq!(render(&Frame::Comment, id).as_deref(), Some(&b":\n\n"[..]));
+    fn feeds_neither_speak_nor_come_back_all_at_once() {
+        for (chance, comment_ms, retry_ms) in
+            [(0.0, 15_000, 1000), (0.5, 13_500, 2000), (1.0, 12_000, 3000)]
+        {
+            assert_eq!(comment_every(chance).as_millis(), comment_ms);
+            assert_eq!(retry_after(chance).as_millis(), retry_ms);
+        }
+        let drawn: std::collections::BTreeSet<u128> =
+            (0..100).map(|_| retry_after(random::chance()).as_millis()).collect();
+        assert!(drawn.len() > 50, "{drawn:?}");
     }
 }

@@ -41,6 +41,7 @@ use crate::domain::thread::ThreadKey;
 use crate::domain::ticket::TicketInput;
 use crate::domain::time::{LeaseSeconds, Time};
 use crate::domain::{Limits, State};
+use crate::feed::live::Live;
 use crate::ledger::{Ledger, LedgerError};
 use crate::metrics::Metrics;
 use crate::random;
@@ -79,6 +80,8 @@ struct Shared {
     published: RwLock<State>,
     queue: Queue<Ask>,
     watch: TicketWatch,
+    /// The newest records, for the feeds.
+    live: Arc<Live>,
     head: tokio_watch::Sender<Sequence>,
     draining: tokio_watch::Sender<bool>,
     has_stopped: AtomicBool,
@@ -185,6 +188,7 @@ impl Service {
         let shared = Arc::new(Shared {
             ledger: Arc::new(ledger),
             clock,
+            live: Arc::new(Live::new(state.head())),
             head: tokio_watch::Sender::new(state.head()),
             published: RwLock::new(state.clone()),
             queue: Queue::new(),

@@ -329,7 +329,11 @@ impl Service {
     ) -> Result<impl Stream<Item = Frame> + Send + use<>, ServiceError> {
         let head = self.admit(&reader, start)?;
         let service = self.clone();
-        let source = Source { ledger: self.0.ledger.clone(), head: self.head_changes() };
+        let source = Source {
+            ledger: self.0.ledger.clone(),
+            live: self.0.live.clone(),
+            head: self.head_changes(),
+        };
         let place = self.0.readers.enter(match start {
             Start::After(sequence) => sequence,
             Start::Now => head,

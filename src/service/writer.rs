@@ -136,6 +136,8 @@ impl Writer {
         self.shared.ledger.append(&append)?;
         self.shared.note_append(&closed, clock::elapsed(began));
         self.shared.publish(&closed.records);
+        // After the state that its readers are judged by, and before they are woken.
+        self.shared.live.publish(append);
         // Before anybody is answered: whoever was, finds it counted.
         measure::count(&self.shared.metrics, &*self.shared.ledger, &self.state, &closed)?;
         Ok(closed)

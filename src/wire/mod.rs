@@ -9,6 +9,7 @@ pub mod cloud_event;
 pub mod list;
 pub mod lock;
 pub mod problem;
+pub mod sse;
 pub mod thread;
 pub mod ticket;
 pub mod token;
