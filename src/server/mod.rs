@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -120,6 +121,7 @@ fn run(
     open: OpenOptions,
     greet: impl FnOnce(&str) -> io::Result<()>,
 ) -> Result<(), ServerError> {
+    allow_descriptors();
     let (ledger, opened) = RocksLedger::open(data, open)?;
     let gap = if opened.accepted_loss {
         Some(Gap::LossAccepted)
@@ -137,6 +139,15 @@ fn run(
     // A long read must not hold up the exit; it has nobody left to answer.
     runtime.shutdown_timeout(READS_END);
     outcome
+}
+
+/// Takes as many descriptors as the system gives: each feed has one, and what a process gets by
+/// itself is often 1,024. A system that refuses only lets fewer connect.
+fn allow_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        tracing::warn!(%error, ?limit, "the number of connections stays limited");
+    }
 }
 
 async fn recover_and_serve(
