@@ -1,5 +1,9 @@
 //! The feed, as curl sees it: each event once and in order, to whoever may read it.
 
+mod cases;
+mod cut;
+mod drift;
+mod load;
 mod session;
 
 use serde_json::{Value, json};

@@ -14,7 +14,7 @@ mod past;
 #[cfg(feature = "planted-bugs")]
 mod planted;
 mod restart;
-mod rng;
+pub(crate) mod rng;
 mod run;
 mod translate;
 mod world;

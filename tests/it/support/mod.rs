@@ -4,9 +4,11 @@
 //! test depends on another. Whatever a test starts, it ends by its process id when it is dropped.
 
 mod client;
+mod cutter;
 mod feed;
 mod process;
 mod server;
+mod sse;
 pub(crate) mod trace;
 
 use std::time::Duration;
@@ -14,9 +16,11 @@ use std::time::Duration;
 use pearing::clock;
 
 pub(crate) use client::{Client, Reply, path_of, uuid};
+pub(crate) use cutter::Cutter;
 pub(crate) use feed::{Event, Feed, Frame};
 pub(crate) use process::{Process, SIGKILL, SIGTERM};
 pub(crate) use server::{REPO, Server, pearing, pearing_cli, shell};
+pub(crate) use sse::{RawFeed, SseFrame, SseParser};
 
 /// How long anything may take that a test waits for. Far more than it needs, so that a busy
 /// machine fails no test.
