@@ -22,7 +22,7 @@
 //! | [`ledger`] | records, their hash chain, RocksDB, and a ledger in memory for tests |
 //! | [`projection`] | what is looked up about the past, written in the append of its events |
 //! | [`feed`] | one reader's way through the ledger, from any sequence to the present and on |
-//! | [`wire`] | JSON that leaves the process, and the one table of problems |
+//! | [`wire`] | JSON on the wire; the tables of problems and operations; contracts made of them |
 //! | [`client`], [`cli`] | a typed client, and `pearing-cli` on top of it |
 //! | [`server`], [`config`], [`telemetry`] | `pearing` from its command line to its exit code |
 //! | [`metrics`] | what the server measures of itself, in one table |

@@ -11,6 +11,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use circle::Circle;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Event, TokenIssued};
@@ -22,7 +23,9 @@ use super::text::ShortText;
 use super::time::Time;
 
 /// What an identity may do in a scope. Each role includes the ones before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// See.
@@ -66,8 +69,9 @@ impl fmt::Display for Role {
 }
 
 /// The SHA-256 of a token, as 64 hex digits on the wire.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(inline, extend("pattern" = hex::HASH_PATTERN))]
 pub struct TokenHash(pub [u8; 32]);
 
 impl FromStr for TokenHash {

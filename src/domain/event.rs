@@ -5,6 +5,7 @@
 //!
 //! [`State::apply`]: super::State::apply
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use super::access::{Role, TokenHash};
@@ -29,7 +30,7 @@ pub struct Record {
 }
 
 /// Who held a lock when a ticket met it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HolderThen {
     /// The holder.
@@ -41,7 +42,7 @@ pub struct HolderThen {
 macro_rules! data {
     ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)* }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
             $($(#[$field_doc])* pub $field: $ty,)*
@@ -210,6 +211,7 @@ data! {
     /// `repo.created`
     RepoCreated {
         /// The repository's scope.
+        #[schemars(transform = Scope::repo_only)]
         repo: Scope,
     }
 }
@@ -349,6 +351,24 @@ pub use activity::{ActivityCleared, ActivityUpdated};
 pub use subject::Subject;
 pub use thread::{ThreadCreated, ThreadReplied, ThreadStateChanged};
 
+/// How the `data` of one version of a type is described.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    /// The type on the wire, without the prefix `pearing.`.
+    pub type_name: &'static str,
+    /// Its version.
+    pub version: u32,
+    /// Its JSON Schema.
+    pub schema: fn(&mut SchemaGenerator) -> Schema,
+}
+
+impl Shape {
+    /// The shape of a version that is read into `T`.
+    pub const fn new<T: JsonSchema>(type_name: &'static str, version: u32) -> Self {
+        Self { type_name, version, schema: SchemaGenerator::subschema_for::<T> }
+    }
+}
+
 /// Declares the events once: variant, data, type on the wire, version.
 macro_rules! events {
     ($($variant:ident($data:ident) = $type:literal, $version:literal;)*) => {
@@ -361,6 +381,10 @@ macro_rules! events {
         impl Event {
             /// Every type that the ledger knows, with its newest version.
             pub const TYPES: &[(&str, u32)] = &[$(($type, $version),)*];
+
+            /// The shape of the `data` of every type, in its newest version.
+            pub const SHAPES: &[Shape] =
+                &[$(Shape::new::<$data>($type, $version),)*];
 
             /// The type on the wire, without the prefix `pearing.`.
             pub fn type_name(&self) -> &'static str {

@@ -5,6 +5,9 @@ use std::fmt;
 /// What the text of a hash breaks, fit for "field RULE".
 pub(crate) const HASH_RULE: &str = "must be 64 lower-case hex digits";
 
+/// The same as a pattern of a JSON Schema.
+pub(crate) const HASH_PATTERN: &str = "^[0-9a-f]{64}$";
+
 /// Writes the digits.
 pub(crate) fn write(to: &mut impl fmt::Write, bytes: &[u8]) -> fmt::Result {
     bytes.iter().try_for_each(|byte| write!(to, "{byte:02x}"))

@@ -2,14 +2,28 @@
 
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+/// A UUID as it is shown: hyphenated, in lower case. Asked with, it may be in any case.
+fn uuid_schema(generator: &mut SchemaGenerator) -> Schema {
+    let digit = if generator.contract().is_serialize() { "[0-9a-f]" } else { "[0-9a-fA-F]" };
+    json_schema!({
+        "type": "string",
+        "format": "uuid",
+        "pattern": format!("^{digit}{{8}}-({digit}{{4}}-){{3}}{digit}{{12}}$"),
+    })
+}
 
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(
+            Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+        )]
         #[serde(transparent)]
+        #[schemars(inline, schema_with = "uuid_schema")]
         pub struct $name(pub Uuid);
 
         impl fmt::Display for $name {
@@ -58,9 +72,21 @@ uuid_id! {
 
 /// An event's place in the ledger, from 1. Stays below 2^53, so JSON numbers hold it exactly.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct Sequence(pub u64);
 
 impl Sequence {
@@ -88,8 +114,11 @@ impl fmt::Display for Sequence {
 
 /// Orders holds over all locks: the sequence of the event that began the hold. A target that
 /// refuses every fence token lower than the highest it has seen refuses every stale holder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct FenceToken(pub Sequence);
 
 impl fmt::Display for FenceToken {

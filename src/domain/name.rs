@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Why a text is no name: the rule that it breaks, as a sentence without a subject.
@@ -19,6 +20,10 @@ pub struct InvalidName {
 
 /// The name under which timers and start-up act. No user can have it.
 pub const LEDGER_ACTOR: &str = "ledger";
+
+/// The same rules as patterns of a JSON Schema.
+pub(super) const PART_PATTERN: &str = "^[a-z0-9][a-z0-9._-]{0,63}$";
+const LOCK_PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$";
 
 const PART_RULE: &str = "must match [a-z0-9][a-z0-9._-]{0,63}";
 const USER_RULE: &str = "must match [a-z0-9][a-z0-9._-]{0,63}, and not be the reserved name ledger";
@@ -42,9 +47,9 @@ fn is_lock(text: &str) -> bool {
 }
 
 macro_rules! name {
-    ($(#[$doc:meta])* $name:ident, $is_valid:ident, $rule:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    ($(#[$meta:meta])* $name:ident, $is_valid:ident, $rule:ident) => {
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        $(#[$meta])*
         #[serde(try_from = "String", into = "String")]
         pub struct $name(Arc<str>);
 
@@ -100,6 +105,10 @@ macro_rules! name {
 
 name! {
     /// A user: `[a-z0-9][a-z0-9._-]{0,63}`, but not `ledger`, which is the actor of timers.
+    #[schemars(
+        inline,
+        extend("pattern" = PART_PATTERN, "maxLength" = 64, "not" = { "const": LEDGER_ACTOR })
+    )]
     UserName, is_user, USER_RULE
 }
 impl UserName {
@@ -131,16 +140,19 @@ impl UserName {
 }
 name! {
     /// A team: `[a-z0-9][a-z0-9._-]{0,63}`.
+    #[schemars(inline, extend("pattern" = PART_PATTERN, "maxLength" = 64))]
     TeamName, is_part, PART_RULE
 }
 name! {
     /// A lock: `[A-Za-z0-9][A-Za-z0-9._:-]{0,127}`. It is unique only within its scope.
+    #[schemars(inline, extend("pattern" = LOCK_PATTERN, "maxLength" = 128))]
     LockName, is_lock, LOCK_RULE
 }
 
 /// Who caused an event: a user, or the ledger itself (timers, start-up).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(inline, extend("pattern" = PART_PATTERN, "maxLength" = 64))]
 pub enum Actor {
     /// A deadline came due, or the server started.
     Ledger,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::name::{InvalidName, LockName, TeamName, UserName, is_part};
@@ -11,9 +12,22 @@ use super::name::{InvalidName, LockName, TeamName, UserName, is_part};
 const SCOPE_RULE: &str = "must be users/NAME, teams/NAME, users/NAME/REPO or teams/NAME/REPO, \
      each part matching [a-z0-9][a-z0-9._-]{0,63}";
 
+/// The same rule as patterns of a JSON Schema, which a scope must match, and must not.
+const SCOPE_PATTERN: &str =
+    "^(users|teams)/[a-z0-9][a-z0-9._-]{0,63}(/[a-z0-9][a-z0-9._-]{0,63})?$";
+const REPO_PATTERN: &str = "^(users|teams)/[a-z0-9][a-z0-9._-]{0,63}/[a-z0-9][a-z0-9._-]{0,63}$";
+const NO_SCOPE_PATTERN: &str = "^users/ledger(/|$)";
+
 /// A scope in its one spelling: `users/ana`, `teams/platform`, `teams/platform/website`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(
+    inline,
+    extend(
+        "pattern" = SCOPE_PATTERN,
+        "not" = { "type": "string", "pattern": NO_SCOPE_PATTERN }
+    )
+)]
 pub struct Scope(Arc<str>);
 
 /// What a scope is, taken apart.
@@ -30,6 +44,11 @@ pub enum ScopeKind {
 impl Scope {
     /// What a repository's scope must be, fit for "repo RULE".
     pub const REPO_RULE: &str = "must be teams/NAME/REPO or users/NAME/REPO";
+
+    /// Narrows the schema of a scope to that of a repository's.
+    pub(crate) fn repo_only(schema: &mut Schema) {
+        schema.insert("pattern".to_owned(), REPO_PATTERN.into());
+    }
 
     /// The scope of a user's own.
     pub fn user(user: &UserName) -> Self {

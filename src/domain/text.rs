@@ -5,6 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Control characters, and the line separators and direction marks that act like them.
@@ -19,14 +20,27 @@ fn is_control_in_lines(c: char) -> bool {
     is_control(c) && !matches!(c, '\n' | '\t')
 }
 
+/// The same as patterns of a JSON Schema, for a whole text.
+const LINE_PATTERN: &str =
+    concat!(r"^[^\u0000-\u001f\u007f-\u009f", r"\u200e\u200f\u2028-\u202e\u2066-\u2069]*$",);
+const LINES_PATTERN: &str = concat!(
+    r"^[^\u0000-\u0008\u000b-\u001f\u007f-\u009f",
+    r"\u200e\u200f\u2028-\u202e\u2066-\u2069]*$",
+);
+
 macro_rules! text {
     (
         $(#[$doc:meta])*
-        $name:ident, $least:literal..=$most:literal, $is_forbidden:ident, $rule:literal
+        $name:ident, $least:literal..=$most:literal, $is_forbidden:ident, $pattern:ident,
+        $rule:literal
     ) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         #[serde(try_from = "String", into = "String")]
+        #[schemars(
+            inline,
+            extend("minLength" = $least, "maxLength" = $most, "pattern" = $pattern)
+        )]
         pub struct $name(Arc<str>);
 
         impl $name {
@@ -73,22 +87,22 @@ macro_rules! text {
 
 text! {
     /// A note, reason, label or title: 1 to 200 characters, none of them a control character.
-    ShortText, 1..=200, is_control,
+    ShortText, 1..=200, is_control, LINE_PATTERN,
     "must be 1 to 200 characters, without control characters"
 }
 text! {
     /// What a user says it is doing: 1 to 500 characters, none of them a control character.
-    ActivityText, 1..=500, is_control,
+    ActivityText, 1..=500, is_control, LINE_PATTERN,
     "must be 1 to 500 characters, without control characters"
 }
 text! {
     /// What a thread is about: up to 16,384 characters in any number of lines.
-    ThreadBody, 0..=16_384, is_control_in_lines,
+    ThreadBody, 0..=16_384, is_control_in_lines, LINES_PATTERN,
     "must be at most 16384 characters, without control characters but tab and newline"
 }
 text! {
     /// What a reply says: 1 to 16,384 characters in any number of lines.
-    ReplyBody, 1..=16_384, is_control_in_lines,
+    ReplyBody, 1..=16_384, is_control_in_lines, LINES_PATTERN,
     "must be 1 to 16384 characters, without control characters but tab and newline"
 }
 

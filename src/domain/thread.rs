@@ -9,6 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use fold::{Reply, Thread};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::id::{FenceToken, ReplyId, RequestUuid, Sequence};
@@ -24,8 +25,11 @@ pub const LINKS_MAX: usize = 20;
 pub const LEVEL_MAX: u32 = 32;
 
 /// A thread's number in its repository: 1 to 1,000,000,000.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "u64", into = "u64")]
+#[schemars(inline, extend("minimum" = 1, "maximum" = Self::MAX))]
 pub struct ThreadNumber(u64);
 
 impl ThreadNumber {
@@ -87,7 +91,9 @@ pub struct ThreadKey {
 }
 
 /// Whether there is work left, as far as the thread says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ThreadState {
     /// There may be.
@@ -119,7 +125,7 @@ impl FromStr for ThreadState {
 }
 
 /// The hold that a write is made under: refused unless it is current and the writer's own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fence {
     /// The lock, in the thread's repository.
@@ -157,8 +163,9 @@ pub struct ThreadRow {
 }
 
 /// What kind of reply it is: `[a-z][a-z0-9_-]{0,31}`, like `implementation` or `question`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(inline, extend("pattern" = KIND_PATTERN, "maxLength" = 32))]
 pub struct ReplyKind(String);
 
 impl ReplyKind {
@@ -171,9 +178,13 @@ impl ReplyKind {
     }
 }
 
+/// The same rule as a pattern of a JSON Schema.
+const KIND_PATTERN: &str = "^[a-z][a-z0-9_-]{0,31}$";
+
 /// What a reply points to: `branch:NAME`, `commit:HEX`, `pull:NUMBER` or `url:ADDRESS`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(inline, schema_with = "link_schema")]
 pub struct Link(String);
 
 impl Link {
@@ -186,6 +197,33 @@ impl Link {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Letters beyond ASCII that can be named in any dialect of regular expressions: of Latin, Greek,
+/// Cyrillic, Chinese, Japanese and Korean. A link may have those of other scripts too.
+const LETTERS: &str = concat!(
+    r"\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u03a3-\u03f5\u0400-\u0481\u3041-\u3096",
+    r"\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3",
+);
+
+/// A link as it is shown; asked with, only what is a link for certain.
+fn link_schema(generator: &mut SchemaGenerator) -> Schema {
+    let classes = if generator.contract().is_serialize() {
+        ["~^:?*\\[\\\\/", "/", ""].map(|no| format!(r"[^\u0000-\u0020\u007f-\u00a0{no}]"))
+    } else {
+        [r"!-)+-.0-9;->@-Z\]_-}", "!-.0-~", "!-~"].map(|ascii| format!("[{ascii}{LETTERS}]"))
+    };
+    let [in_branch, no_slash, any] = classes;
+    let pattern = format!(
+        "^(branch:{in_branch}+(/{in_branch}+)*|commit:[0-9a-f]{{7,64}}\
+         |pull:([1-9][0-9]{{0,8}}|1000000000)|url:https?://{no_slash}{any}*)$"
+    );
+    json_schema!({
+        "type": "string",
+        "pattern": pattern,
+        "maxLength": Link::CHARACTERS_MAX,
+        "not": { "pattern": r"^branch:(-|@$|.*(\.\.|@\{|\.$|\.lock(/|$))|(.*/)?\.)" },
+    })
 }
 
 fn is_kind(text: &str) -> bool {
@@ -270,8 +308,9 @@ checked_text!(ReplyKind, is_kind);
 checked_text!(Link, is_link);
 
 /// The links of a reply: up to [`LINKS_MAX`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Vec<Link>", into = "Vec<Link>")]
+#[schemars(inline, extend("maxItems" = LINKS_MAX))]
 pub struct Links(Vec<Link>);
 
 impl Links {

@@ -5,13 +5,33 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// How a time is written, as a pattern of a JSON Schema.
+const TIME_PATTERN: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$";
 
 /// An instant of ledger time, in whole milliseconds since 1970-01-01T00:00:00Z.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(try_from = "String", into = "String")]
+#[schemars(
+    inline,
+    description = "An instant: RFC 3339 in UTC with milliseconds.",
+    extend("format" = "date-time", "pattern" = TIME_PATTERN)
+)]
 pub struct Time(i64);
 
 /// A text that is no time.
@@ -80,8 +100,11 @@ macro_rules! seconds {
         $name:ident, $least:literal, $most:literal, $default:literal, $rule:literal
     ) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+        )]
         #[serde(try_from = "u64", into = "u64")]
+        #[schemars(inline, extend("minimum" = $least, "maximum" = $most))]
         pub struct $name(u32);
 
         impl $name {

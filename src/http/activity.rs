@@ -2,7 +2,6 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
 
 use super::Api;
 use super::answer;
@@ -11,20 +10,13 @@ use super::call::Call;
 use super::failure::Failure;
 use super::query::PAGE;
 use crate::domain::command::Command;
-use crate::domain::id::RequestUuid;
 use crate::domain::name::UserName;
 use crate::domain::text::ActivityText;
 use crate::service::ActivityTold;
 use crate::wire::activity::Activity;
+use crate::wire::request::UpdateUserActivity;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Update {
-    activity: ActivityText,
-    request_uuid: Option<RequestUuid>,
-}
-
-impl JsonBody for Update {
+impl JsonBody for UpdateUserActivity {
     const FIELDS: &'static [Field] = &[
         Field::required("activity", ActivityText::RULE),
         Field::optional("request_uuid", "must be a UUID, or null"),
@@ -34,7 +26,7 @@ impl JsonBody for Update {
 /// `PUT /v1/activity`
 pub(super) async fn update(api: Api, call: Call) -> Result<Response, Failure> {
     call.query(&[])?;
-    let Update { activity, request_uuid } = call.body()?;
+    let UpdateUserActivity { activity, request_uuid } = call.body()?;
     let command = Command::UpdateActivity { activity, request_uuid };
     show(&api, &api.service.write_activity(call.token_id(), command).await?)
 }

@@ -2,11 +2,9 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
 
 use super::Api;
 use super::admin::administer;
-use super::admin::tokens::Days;
 use super::answer;
 use super::body::{Field, JsonBody};
 use super::call::Call;
@@ -18,16 +16,9 @@ use crate::domain::text::ShortText;
 use crate::service::draw::Drawn;
 use crate::wire::admin::{NewToken, Token};
 use crate::wire::list::List;
+use crate::wire::request::{CreateAgent, Days};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Create {
-    name: String,
-    label: Option<ShortText>,
-    expires_in_days: Option<Days>,
-}
-
-impl JsonBody for Create {
+impl JsonBody for CreateAgent {
     const FIELDS: &'static [Field] = &[
         Field::required("name", UserName::AGENT_RULE),
         Field::optional("label", ShortText::RULE),
@@ -38,7 +29,7 @@ impl JsonBody for Create {
 /// `POST /v1/agents`
 pub(super) async fn create(api: Api, call: Call) -> Result<Response, Failure> {
     call.query(&[])?;
-    let Create { name, label, expires_in_days } = call.body()?;
+    let CreateAgent { name, label, expires_in_days } = call.body()?;
     let agent = agent(&api, &call, &name)?;
     let drawn = Drawn::draw();
     let token_id = drawn.token_id;
@@ -47,7 +38,7 @@ pub(super) async fn create(api: Api, call: Call) -> Result<Response, Failure> {
         token_id,
         sha256: drawn.sha256,
         label: label.clone(),
-        expires_in_days: expires_in_days.map(|Days(days)| days),
+        expires_in_days: expires_in_days.map(Days::get),
     };
     administer(&api, &call, StatusCode::CREATED, command, |state| {
         let expires_at = state.access().token(token_id).and_then(|token| token.expires_at);

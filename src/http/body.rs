@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
+use serde::Deserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 use tokio_stream::StreamExt as _;
 
 use super::failure::Failure;
@@ -186,19 +186,18 @@ impl<'de> Visitor<'de> for AnyValue {
     }
 }
 
-/// For an optional field that must not be null when it is there: serde's `Option` takes null for
-/// a missing value, which would turn a caller's mistake into a default.
-pub(super) fn not_null<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
-where
-    T: Deserialize<'de>,
-    D: Deserializer<'de>,
-{
-    T::deserialize(from).map(Some)
-}
-
 #[cfg(test)]
 mod tests {
+    use schemars::{JsonSchema, SchemaGenerator};
+    use serde::Deserialize;
+
     use super::*;
+    use crate::wire::operation;
+    use crate::wire::request::{
+        AcquireLock, BreakLock, CreateAgent, CreateReply, CreateRepo, CreateTeam, CreateThread,
+        CreateToken, CreateUser, HeartbeatLockTicket, SetRole, SetThreadState, UpdateUserActivity,
+        not_null,
+    };
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -224,6 +223,44 @@ mod tests {
             Ok(sample) => format!("{} {:?} {:?}", sample.name, sample.count, sample.note),
             Err(failure) => failure.to_string(),
         }
+    }
+
+    /// A body's fields, each with whether it must be there, as they are read and as described.
+    fn fields<T: JsonBody + JsonSchema>() -> [BTreeSet<(String, bool)>; 2] {
+        let schema = schemars::schema_for!(T).to_value();
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        let described = schema["properties"].as_object().expect("a body is an object");
+        assert_eq!(schema["additionalProperties"], false, "{}", T::schema_name());
+        let read = T::FIELDS.iter().map(|field| (field.name.to_owned(), field.is_required));
+        let is_required = |name: &String| required.contains(&name.as_str().into());
+        let described = described.keys().map(|name| (name.clone(), is_required(name)));
+        [read.collect(), described.collect()]
+    }
+
+    #[test]
+    fn a_body_is_read_as_it_is_described() {
+        let bodies = [
+            fields::<AcquireLock>(),
+            fields::<HeartbeatLockTicket>(),
+            fields::<BreakLock>(),
+            fields::<UpdateUserActivity>(),
+            fields::<CreateThread>(),
+            fields::<CreateReply>(),
+            fields::<SetThreadState>(),
+            fields::<CreateAgent>(),
+            fields::<CreateUser>(),
+            fields::<CreateToken>(),
+            fields::<CreateTeam>(),
+            fields::<CreateRepo>(),
+            fields::<SetRole>(),
+        ];
+        for [read, described] in &bodies {
+            assert_eq!(read, described);
+        }
+        let described = operation::ALL.iter().filter_map(|operation| operation.body);
+        let described =
+            described.map(|body| body(&mut SchemaGenerator::default()).to_value().to_string());
+        assert_eq!(described.collect::<BTreeSet<_>>().len(), bodies.len());
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
 
 use super::Api;
 use super::answer;
@@ -11,19 +10,13 @@ use super::call::Call;
 use super::events::event_list;
 use super::failure::Failure;
 use super::query::{PAGE, SCOPE};
-use crate::domain::id::{FenceToken, Sequence};
+use crate::domain::id::Sequence;
 use crate::domain::text::ShortText;
 use crate::service::Service;
 use crate::wire::lock::Lock;
+use crate::wire::request::BreakLock;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Break {
-    fence_token: FenceToken,
-    reason: ShortText,
-}
-
-impl JsonBody for Break {
+impl JsonBody for BreakLock {
     const FIELDS: &'static [Field] = &[
         Field::required("fence_token", "must be the fence token of the hold, a whole number"),
         Field::required("reason", ShortText::RULE),
@@ -71,7 +64,7 @@ pub(super) async fn history(api: Api, call: Call) -> Result<Response, Failure> {
 /// `POST /v1/locks/{lock_name}/break`
 pub(super) async fn break_hold(api: Api, call: Call) -> Result<Response, Failure> {
     let lock = call.lock()?;
-    let Break { fence_token, reason } = call.body()?;
+    let BreakLock { fence_token, reason } = call.body()?;
     let view = api.service.break_lock(call.token_id(), lock, fence_token, reason).await?;
     Ok(answer::json(StatusCode::OK, view.sequence, &Lock::new(&view, api.service.now())))
 }

@@ -16,6 +16,7 @@ mod answer;
 mod body;
 mod call;
 mod cursor;
+mod docs;
 mod events;
 mod failure;
 mod feed_session;

@@ -3,7 +3,6 @@
 use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::json;
 
 use super::Api;
 use super::answer;
@@ -11,12 +10,13 @@ use super::call::Call;
 use super::failure::Failure;
 use crate::metrics;
 use crate::service::ServiceError;
+use crate::wire::health::{Health, HealthStatus};
 
 const JSON: &str = "application/json";
 
 /// `GET /livez`: the process answers. A restart would help with nothing that this doesn't show.
 pub(super) async fn livez(_: Api, _: Call) -> Result<Response, Failure> {
-    Ok(answer::bare(StatusCode::OK, JSON, &json!({ "status": "live" })))
+    Ok(answer::bare(StatusCode::OK, JSON, &Health { status: HealthStatus::Live }))
 }
 
 /// `GET /readyz`: requests are to be sent here. They are while the disk is nearly full too: holders
@@ -25,7 +25,7 @@ pub(super) async fn readyz(api: Api, _: Call) -> Result<Response, Failure> {
     if api.service.has_stopped() || api.service.is_draining() {
         return Err(Failure::Service(ServiceError::Draining));
     }
-    Ok(answer::bare(StatusCode::OK, JSON, &json!({ "status": "ready" })))
+    Ok(answer::bare(StatusCode::OK, JSON, &Health { status: HealthStatus::Ready }))
 }
 
 /// `GET /metrics`

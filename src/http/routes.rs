@@ -14,9 +14,10 @@ use super::call::{self, Call};
 use super::failure::Failure;
 use super::request::method_name;
 use super::{
-    Api, activity, agents, events, feed_session, locks, operations, threads, tickets, whoami,
+    Api, activity, agents, docs, events, feed_session, locks, operations, threads, tickets, whoami,
 };
-use crate::metrics::Operation;
+use crate::metrics;
+use crate::wire::operation::{self, Operation};
 
 /// Who may call a route. There is no default: each route says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,72 +44,67 @@ struct Route {
 type Handler = Arc<dyn Fn(Api, Call) -> Answering + Send + Sync>;
 type Answering = Pin<Box<dyn Future<Output = Result<Response, Failure>> + Send>>;
 
-const DELETE: Method = Method::DELETE;
-const GET: Method = Method::GET;
-const POST: Method = Method::POST;
-const PUT: Method = Method::PUT;
-
-/// All of them.
+/// All of them. Methods and paths are those of the operations.
 fn all() -> Vec<Route> {
     use Policy::{Holder, Open, Token, TokenOrCookie};
     vec![
         // Locks and tickets. Each takes the scope as ?repo=, ?team= or ?user=.
-        route(GET, "/v1/locks", Token, locks::list),
-        route(GET, "/v1/locks/{lock_name}", Token, locks::get),
-        route(GET, "/v1/locks/{lock_name}/history", Token, locks::history),
-        route(POST, "/v1/locks/{lock_name}/break", Token, locks::break_hold),
-        route(POST, "/v1/locks/{lock_name}/tickets", Token, tickets::acquire),
-        route(GET, "/v1/locks/{lock_name}/tickets/{ticket_id}", Token, tickets::get),
-        route(DELETE, "/v1/locks/{lock_name}/tickets/{ticket_id}", Holder, tickets::release),
-        route(
-            POST,
-            "/v1/locks/{lock_name}/tickets/{ticket_id}/heartbeat",
-            Holder,
-            tickets::heartbeat,
-        ),
+        route(&operation::LIST_LOCKS, Token, locks::list),
+        route(&operation::GET_LOCK, Token, locks::get),
+        route(&operation::LOCK_HISTORY, Token, locks::history),
+        route(&operation::BREAK_LOCK, Token, locks::break_hold),
+        route(&operation::ACQUIRE_LOCK, Token, tickets::acquire),
+        route(&operation::GET_LOCK_TICKET, Token, tickets::get),
+        route(&operation::RELEASE_LOCK_TICKET, Holder, tickets::release),
+        route(&operation::HEARTBEAT_LOCK_TICKET, Holder, tickets::heartbeat),
         // Threads. Each takes the repository as ?repo=.
-        route(GET, "/v1/threads", Token, threads::list),
-        route(POST, "/v1/threads", Token, threads::create),
-        route(GET, "/v1/threads/{number}", Token, threads::get),
-        route(POST, "/v1/threads/{number}/replies", Token, threads::reply),
-        route(POST, "/v1/threads/{number}/close", Token, threads::close),
-        route(POST, "/v1/threads/{number}/reopen", Token, threads::reopen),
+        route(&operation::LIST_THREADS, Token, threads::list),
+        route(&operation::CREATE_THREAD, Token, threads::create),
+        route(&operation::GET_THREAD_TREE, Token, threads::get),
+        route(&operation::CREATE_REPLY, Token, threads::reply),
+        route(&operation::CLOSE_THREAD, Token, threads::close),
+        route(&operation::REOPEN_THREAD, Token, threads::reopen),
         // What users say they are doing.
-        route(GET, "/v1/activity", Token, activity::list),
-        route(PUT, "/v1/activity", Token, activity::update),
-        route(DELETE, "/v1/activity", Token, activity::clear),
+        route(&operation::LIST_ACTIVITY, Token, activity::list),
+        route(&operation::UPDATE_USER_ACTIVITY, Token, activity::update),
+        route(&operation::CLEAR_USER_ACTIVITY, Token, activity::clear),
         // What concerns the caller.
-        route(GET, "/v1/tickets", Token, tickets::list_own),
-        route(GET, "/v1/whoami", Token, whoami::get),
-        route(GET, "/v1/agents", Token, agents::list),
-        route(POST, "/v1/agents", Token, agents::create),
-        route(DELETE, "/v1/agents/{name}/tokens", Token, agents::revoke_tokens),
-        // The feed, or a page of events.
-        route(GET, "/v1/events", TokenOrCookie, events::get),
-        route(POST, "/v1/feed-session", Token, feed_session::create),
+        route(&operation::LIST_TICKETS, Token, tickets::list_own),
+        route(&operation::WHOAMI, Token, whoami::get),
+        route(&operation::LIST_AGENTS, Token, agents::list),
+        route(&operation::CREATE_AGENT, Token, agents::create),
+        route(&operation::REVOKE_AGENT_TOKENS, Token, agents::revoke_tokens),
+        // A page of events, or the feed: `watch_events` is the same call with another `Accept`.
+        route(&operation::LIST_EVENTS, TokenOrCookie, events::get),
+        route(&operation::CREATE_FEED_SESSION, Token, feed_session::create),
         // Administration.
-        route(GET, "/v1/admin/users", Token, users::list),
-        route(POST, "/v1/admin/users", Token, users::create),
-        route(POST, "/v1/admin/users/{user}/disable", Token, users::disable),
-        route(POST, "/v1/admin/users/{user}/enable", Token, users::enable),
-        route(GET, "/v1/admin/tokens", Token, tokens::list),
-        route(POST, "/v1/admin/tokens", Token, tokens::issue),
-        route(DELETE, "/v1/admin/tokens/{token_id}", Token, tokens::revoke),
-        route(GET, "/v1/admin/teams", Token, teams::list),
-        route(POST, "/v1/admin/teams", Token, teams::create),
-        route(GET, "/v1/admin/teams/{team}/members", Token, teams::list_members),
-        route(PUT, "/v1/admin/teams/{team}/members/{user}", Token, teams::set_member),
-        route(DELETE, "/v1/admin/teams/{team}/members/{user}", Token, teams::remove_member),
-        route(GET, "/v1/admin/repos", Token, repos::list),
-        route(POST, "/v1/admin/repos", Token, repos::create),
-        route(GET, "/v1/admin/access", Token, access::list),
-        route(PUT, "/v1/admin/access/{user}", Token, access::grant),
-        route(DELETE, "/v1/admin/access/{user}", Token, access::revoke),
+        route(&operation::LIST_USERS, Token, users::list),
+        route(&operation::CREATE_USER, Token, users::create),
+        route(&operation::DISABLE_USER, Token, users::disable),
+        route(&operation::ENABLE_USER, Token, users::enable),
+        route(&operation::LIST_TOKENS, Token, tokens::list),
+        route(&operation::CREATE_TOKEN, Token, tokens::issue),
+        route(&operation::REVOKE_TOKEN, Token, tokens::revoke),
+        route(&operation::LIST_TEAMS, Token, teams::list),
+        route(&operation::CREATE_TEAM, Token, teams::create),
+        route(&operation::LIST_TEAM_MEMBERS, Token, teams::list_members),
+        route(&operation::SET_TEAM_MEMBER, Token, teams::set_member),
+        route(&operation::REMOVE_TEAM_MEMBER, Token, teams::remove_member),
+        route(&operation::LIST_REPOS, Token, repos::list),
+        route(&operation::CREATE_REPO, Token, repos::create),
+        route(&operation::LIST_ACCESS, Token, access::list),
+        route(&operation::GRANT_ACCESS, Token, access::grant),
+        route(&operation::REVOKE_ACCESS, Token, access::revoke),
         // Operations.
-        route(GET, "/livez", Open, operations::livez),
-        route(GET, "/readyz", Open, operations::readyz),
+        route(&operation::GET_LIVENESS, Open, operations::livez),
+        route(&operation::GET_READINESS, Open, operations::readyz),
         // Shows how much there is of what, and nothing by its name.
-        route(GET, "/metrics", Open, operations::metrics),
+        route(&operation::GET_METRICS, Open, operations::metrics),
+        // What the API is.
+        route(&operation::GET_OPENAPI, Open, docs::openapi),
+        route(&operation::GET_ASYNCAPI, Open, docs::asyncapi),
+        route(&operation::GET_DOCS, Open, docs::front),
+        route(&operation::GET_DOCS_FILE, Open, docs::file),
     ]
 }
 
@@ -117,20 +113,26 @@ pub fn every_route() -> Vec<(String, &'static str)> {
     all().into_iter().map(|route| (route.method.to_string(), route.path)).collect()
 }
 
-fn route<H, F>(method: Method, path: &'static str, policy: Policy, handler: H) -> Route
+fn route<H, F>(operation: &Operation, policy: Policy, handler: H) -> Route
 where
     H: Fn(Api, Call) -> F + Send + Sync + 'static,
     F: Future<Output = Result<Response, Failure>> + Send + 'static,
 {
     let handler: Handler = Arc::new(move |api, call| Box::pin(handler(api, call)));
-    Route { method, path, policy, handler }
+    let method = match operation.method {
+        operation::Method::Get => Method::GET,
+        operation::Method::Post => Method::POST,
+        operation::Method::Put => Method::PUT,
+        operation::Method::Delete => Method::DELETE,
+    };
+    Route { method, path: operation.path, policy, handler }
 }
 
 /// The router of all routes.
 pub(super) fn router(api: Api) -> Router {
     let mut router = Router::new();
     for Route { method, path, policy, handler } in all() {
-        let operation = Operation { method: method_name(&method), path };
+        let operation = metrics::Operation { method: method_name(&method), path };
         let filter = MethodFilter::try_from(method).expect("the table has known methods only");
         let answer = async move |State(api): State<Api>, request: Request| {
             call::answer(api, policy, operation, request, &*handler).await
@@ -145,13 +147,36 @@ pub(super) fn router(api: Api) -> Router {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
-    fn only_operations_are_open() {
+    fn every_operation_has_its_route_and_is_as_open_as_it_says() {
+        let routed: BTreeSet<_> = all()
+            .iter()
+            .map(|r| (r.method.to_string(), r.path, r.policy == Policy::Open))
+            .collect();
+        let operations = operation::ALL.iter();
+        let described: BTreeSet<_> =
+            operations.map(|o| (o.method.as_str().to_owned(), o.path, o.is_open)).collect();
+        assert_eq!(routed, described);
+    }
+
+    #[test]
+    fn what_is_open_is_about_no_one() {
         let open: Vec<&str> =
             all().iter().filter(|r| r.policy == Policy::Open).map(|r| r.path).collect();
-        assert_eq!(open, ["/livez", "/readyz", "/metrics"]);
+        let known = [
+            "/livez",
+            "/readyz",
+            "/metrics",
+            "/openapi.json",
+            "/asyncapi.json",
+            "/docs",
+            "/docs/{file}",
+        ];
+        assert_eq!(open, known);
     }
 
     #[test]

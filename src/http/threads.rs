@@ -2,24 +2,24 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
 
 use super::Api;
 use super::answer;
-use super::body::{Field, JsonBody, not_null};
+use super::body::{Field, JsonBody};
 use super::call::Call;
 use super::failure::Failure;
 use super::query::{PAGE, SCOPE};
 use crate::domain::command::Command;
 use crate::domain::event::Event;
-use crate::domain::id::{ReplyId, RequestUuid, Sequence};
+use crate::domain::id::Sequence;
 use crate::domain::text::{ReplyBody, ShortText, ThreadBody};
 use crate::domain::thread::{
-    Fence, Links, ReplyInput, ReplyKind, Thread as Folded, ThreadKey, ThreadNumber, ThreadState,
+    Links, ReplyInput, ReplyKind, Thread as Folded, ThreadKey, ThreadNumber, ThreadState,
     WriteTerms,
 };
 use crate::service::query::Shown;
 use crate::service::{Service, ServiceError, ThreadTold};
+use crate::wire::request::{CreateReply, CreateThread, SetThreadState};
 use crate::wire::thread::{Reply, Thread, ThreadItem};
 
 const REQUEST_UUID: Field = Field::optional("request_uuid", "must be a UUID, or null");
@@ -29,18 +29,7 @@ const FENCE: Field = Field::optional(
      repository",
 );
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Create {
-    title: ShortText,
-    #[serde(default = "ThreadBody::empty")]
-    body: ThreadBody,
-    number: Option<ThreadNumber>,
-    request_uuid: Option<RequestUuid>,
-    fence: Option<Fence>,
-}
-
-impl JsonBody for Create {
+impl JsonBody for CreateThread {
     const FIELDS: &'static [Field] = &[
         Field::required("title", ShortText::RULE),
         Field::optional("body", ThreadBody::RULE),
@@ -48,18 +37,6 @@ impl JsonBody for Create {
         REQUEST_UUID,
         FENCE,
     ];
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CreateReply {
-    kind: ReplyKind,
-    body: ReplyBody,
-    #[serde(default, deserialize_with = "not_null")]
-    links: Option<Links>,
-    parent: Option<ReplyId>,
-    request_uuid: Option<RequestUuid>,
-    fence: Option<Fence>,
 }
 
 impl JsonBody for CreateReply {
@@ -73,21 +50,14 @@ impl JsonBody for CreateReply {
     ];
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SetState {
-    request_uuid: Option<RequestUuid>,
-    fence: Option<Fence>,
-}
-
-impl JsonBody for SetState {
+impl JsonBody for SetThreadState {
     const FIELDS: &'static [Field] = &[REQUEST_UUID, FENCE];
 }
 
 /// `POST /v1/threads`
 pub(super) async fn create(api: Api, call: Call) -> Result<Response, Failure> {
     let scope = call.query(&[&SCOPE])?.repo()?;
-    let Create { title, body, number, request_uuid, fence } = call.body()?;
+    let CreateThread { title, body, number, request_uuid, fence } = call.body()?;
     let terms = WriteTerms { request_uuid, fence };
     let command = Command::CreateThread { scope, number, title, body, terms };
     let told = api.service.write_thread(call.token_id(), command).await?;
@@ -165,7 +135,7 @@ async fn set_state(
     call: &Call,
     command: impl FnOnce(ThreadKey, WriteTerms) -> Command,
 ) -> Result<Response, Failure> {
-    let (thread, SetState { request_uuid, fence }) = (key(call)?, call.body()?);
+    let (thread, SetThreadState { request_uuid, fence }) = (key(call)?, call.body()?);
     let command = command(thread, WriteTerms { request_uuid, fence });
     let told = api.service.write_thread(call.token_id(), command).await?;
     as_it_is(api, call, told).await

@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use serde::Deserialize;
 
 use super::Api;
 use super::answer::{self, Outcome, PREFERENCE_APPLIED};
-use super::body::{Field, JsonBody, not_null};
+use super::body::{Field, JsonBody};
 use super::call::Call;
 use super::failure::{Failure, render_problem};
 use super::query::PAGE;
-use crate::domain::id::{RequestUuid, Sequence};
+use crate::domain::id::Sequence;
 use crate::domain::text::ShortText;
 use crate::domain::ticket::TicketInput;
 use crate::domain::time::{LeaseSeconds, WaitSeconds};
 use crate::wire::problem::Problem;
+use crate::wire::request::{AcquireLock, HeartbeatLockTicket};
 use crate::wire::ticket::{Answer, State, Ticket};
 use crate::wire::view::TicketAnswer;
 
@@ -24,24 +24,7 @@ use crate::wire::view::TicketAnswer;
 /// seconds.
 const POLL_SECONDS_MAX: u64 = 25;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Acquire {
-    request_uuid: RequestUuid,
-    #[serde(default)]
-    lease_seconds: LeaseSeconds,
-    #[serde(default)]
-    wait_seconds: WaitSeconds,
-    note: Option<ShortText>,
-    #[serde(default = "is_reentrant")]
-    reentrant: bool,
-}
-
-fn is_reentrant() -> bool {
-    true
-}
-
-impl JsonBody for Acquire {
+impl JsonBody for AcquireLock {
     const FIELDS: &'static [Field] = &[
         Field::required("request_uuid", "must be a UUID"),
         Field::optional("lease_seconds", LeaseSeconds::RULE),
@@ -51,21 +34,14 @@ impl JsonBody for Acquire {
     ];
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Heartbeat {
-    #[serde(default, deserialize_with = "not_null")]
-    lease_seconds: Option<LeaseSeconds>,
-}
-
-impl JsonBody for Heartbeat {
+impl JsonBody for HeartbeatLockTicket {
     const FIELDS: &'static [Field] = &[Field::optional("lease_seconds", LeaseSeconds::RULE)];
 }
 
 /// `POST /v1/locks/{lock_name}/tickets`
 pub(super) async fn acquire(api: Api, call: Call) -> Result<Response, Failure> {
     let lock = call.lock()?;
-    let asked: Acquire = call.body()?;
+    let asked: AcquireLock = call.body()?;
     let input = TicketInput {
         scope: lock.scope,
         lock_name: lock.lock_name,
@@ -116,7 +92,7 @@ pub(super) async fn get(api: Api, call: Call) -> Result<Response, Failure> {
 /// `POST /v1/locks/{lock_name}/tickets/{ticket_id}/heartbeat`
 pub(super) async fn heartbeat(api: Api, call: Call) -> Result<Response, Failure> {
     let (lock, ticket_id) = (call.lock()?, call.ticket_id()?);
-    let asked: Heartbeat = call.body()?;
+    let asked: HeartbeatLockTicket = call.body()?;
     let lease = asked.lease_seconds;
     let told = api.service.heartbeat(call.token_id(), lock, ticket_id, lease).await?;
     Ok(answered(StatusCode::OK, &told, &show(&api, &call, &told)))
@@ -180,7 +156,7 @@ mod tests {
     fn acquire_says(json: &str) -> String {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, "application/json".parse().unwrap());
-        match body::parse::<Acquire>(&headers, json.as_bytes()) {
+        match body::parse::<AcquireLock>(&headers, json.as_bytes()) {
             Ok(asked) => format!("{} {}", asked.lease_seconds.get(), asked.wait_seconds.get()),
             Err(failure) => failure.to_string(),
         }

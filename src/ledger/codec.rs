@@ -10,7 +10,7 @@ mod upcast;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::domain::event::{Event, Record};
+use crate::domain::event::{Event, Record, Shape};
 use crate::domain::id::Sequence;
 use crate::domain::name::Actor;
 use crate::domain::time::Time;
@@ -67,6 +67,11 @@ pub enum CodecError {
         /// Where it says that it belongs.
         stored: Sequence,
     },
+}
+
+/// How the `data` of every version of every type is described, the old ones too.
+pub fn shapes() -> impl Iterator<Item = &'static Shape> {
+    Event::SHAPES.iter().chain(upcast::OLD_SHAPES)
 }
 
 /// A record to be written. The order of the fields is part of the stored form.

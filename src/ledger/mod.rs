@@ -15,7 +15,7 @@ mod record;
 #[cfg(feature = "server")]
 pub mod rocks;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ use crate::domain::name::Actor;
 use crate::domain::time::Time;
 
 /// The samples, in sequence from 1 and each a second after the one before.
-pub(super) fn records() -> Vec<Record> {
+pub(crate) fn records() -> Vec<Record> {
     let start = Time::from_millis(1_764_431_692_007);
     (1..)
         .zip(DATA)

@@ -3,6 +3,7 @@
 //! An agent that died says what it said last. So each entry shows its age, and whether its user
 //! holds anything now.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::view::ActivityView;
@@ -11,7 +12,7 @@ use crate::domain::text::ActivityText;
 use crate::domain::time::Time;
 
 /// What a user says it is doing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Activity {
     /// Who.
     pub user: UserName,

@@ -2,8 +2,10 @@
 //!
 //! Deliberately absent: a token's SHA-256. No list needs it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::token;
 use crate::domain::access::{self, Role};
 use crate::domain::id::{Sequence, TokenId};
 use crate::domain::name::{TeamName, UserName};
@@ -12,7 +14,7 @@ use crate::domain::text::ShortText;
 use crate::domain::time::Time;
 
 /// A role in a scope.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScopeRole {
     /// The scope.
     pub scope: Scope,
@@ -21,7 +23,7 @@ pub struct ScopeRole {
 }
 
 /// Who a token stands for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WhoAmI {
     /// The user.
     pub user: UserName,
@@ -46,11 +48,12 @@ pub struct WhoAmI {
 }
 
 /// A token that was just made. The only time at which it is shown.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewToken {
     /// Its public part.
     pub token_id: TokenId,
     /// The token.
+    #[schemars(extend("pattern" = token::PATTERN))]
     pub token: String,
     /// The user that it stands for.
     pub user: UserName,
@@ -61,7 +64,7 @@ pub struct NewToken {
 }
 
 /// A user.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct User {
     /// Its name.
     pub user: UserName,
@@ -90,7 +93,7 @@ impl User {
 }
 
 /// A token, without its secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Token {
     /// Its public part.
     pub token_id: TokenId,
@@ -124,7 +127,7 @@ impl Token {
 }
 
 /// An agent of the asker's.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Agent {
     /// The user that it is: the person's name, a dot, and its own name.
     pub user: UserName,
@@ -153,7 +156,7 @@ impl Agent {
 }
 
 /// A team.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Team {
     /// Its name.
     pub team: TeamName,
@@ -162,7 +165,7 @@ pub struct Team {
 }
 
 /// A member of a team.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Member {
     /// The team.
     pub team: TeamName,
@@ -173,7 +176,7 @@ pub struct Member {
 }
 
 /// A repository.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Repo {
     /// Its scope.
     pub repo: Scope,
@@ -182,7 +185,7 @@ pub struct Repo {
 }
 
 /// A direct grant in a scope.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
     /// The scope.
     pub scope: Scope,
@@ -190,4 +193,26 @@ pub struct Grant {
     pub user: UserName,
     /// What it may do there.
     pub role: Role,
+}
+
+/// One who is no member of a team any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FormerMember {
+    /// The team.
+    pub team: TeamName,
+    /// The user.
+    pub user: UserName,
+    /// Null: it has none.
+    pub role: (),
+}
+
+/// A direct grant that was taken away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FormerGrant {
+    /// The scope.
+    pub scope: Scope,
+    /// The user.
+    pub user: UserName,
+    /// Null: it has none by this grant.
+    pub role: (),
 }

@@ -6,14 +6,25 @@
 
 use std::borrow::Cow;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
+use crate::domain::hex::HASH_PATTERN;
 use crate::domain::id::{LedgerId, Sequence};
+use crate::domain::name::Actor;
+use crate::domain::time::Time;
 use crate::ledger::Hash;
+use crate::ledger::codec::shapes;
 
 /// What every type begins with on the wire.
 pub const TYPE_PREFIX: &str = "pearing.";
+
+/// The id of the schema of a type's `data` in a version.
+pub fn dataschema(type_name: &str, version: u32) -> String {
+    format!("urn:pearing:schema:{type_name}:{version}")
+}
 
 /// A record's stored line.
 #[derive(Deserialize)]
@@ -70,6 +81,79 @@ pub struct CloudEvent<'a> {
     pub data: &'a RawValue,
 }
 
+impl JsonSchema for CloudEvent<'_> {
+    fn schema_name() -> Cow<'static, str> {
+        "CloudEvent".into()
+    }
+
+    /// The envelope, in which `type` and `dataschema` say the shape of `data`.
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut each_shape = Vec::new();
+        for shape in shapes() {
+            each_shape.push(json!({ "properties": {
+                "type": { "const": format!("{TYPE_PREFIX}{}", shape.type_name) },
+                "dataschema": { "const": dataschema(shape.type_name, shape.version) },
+                "data": (shape.schema)(generator),
+            } }));
+        }
+        let consts = |name: &str| {
+            let mut consts: Vec<Value> = Vec::new();
+            for shape in &each_shape {
+                let value = &shape["properties"][name]["const"];
+                if !consts.contains(value) {
+                    consts.push(value.clone());
+                }
+            }
+            consts
+        };
+        json_schema!({
+            "description": "An event as a CloudEvents 1.0 JSON object.",
+            "type": "object",
+            "required": [
+                "specversion", "id", "source", "type", "subject", "time", "datacontenttype",
+                "dataschema", "actor", "hash", "data",
+            ],
+            "properties": {
+                "specversion": { "const": "1.0" },
+                "id": {
+                    "description": "The sequence, as a string.",
+                    "type": "string",
+                    "pattern": "^[1-9][0-9]{0,15}$",
+                },
+                "source": {
+                    "description": "The ledger.",
+                    "type": "string",
+                    "format": "uri-reference",
+                    "pattern": "^/ledgers/[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$",
+                },
+                "type": {
+                    "description": "The type, with the prefix `pearing.`.",
+                    "enum": consts("type"),
+                },
+                "subject": {
+                    "description": "The scope, then what in it.",
+                    "type": "string",
+                    "minLength": 1,
+                },
+                "time": generator.subschema_for::<Time>(),
+                "datacontenttype": { "const": "application/json" },
+                "dataschema": {
+                    "description": "The id of the schema of the data, with its version.",
+                    "enum": consts("dataschema"),
+                },
+                "actor": generator.subschema_for::<Actor>(),
+                "hash": {
+                    "description": "The record's place in the hash chain.",
+                    "type": "string",
+                    "pattern": HASH_PATTERN,
+                },
+                "data": { "description": "What happened, as it was recorded.", "type": "object" },
+            },
+            "oneOf": each_shape,
+        })
+    }
+}
+
 impl<'a> CloudEvent<'a> {
     /// From a record's stored line and its hash.
     ///
@@ -85,7 +169,7 @@ impl<'a> CloudEvent<'a> {
             specversion: "1.0".into(),
             id: line.sequence.to_string().into(),
             source: format!("/ledgers/{ledger_id}").into(),
-            dataschema: format!("urn:pearing:schema:{}:{}", line.type_name, line.version).into(),
+            dataschema: dataschema(&line.type_name, line.version).into(),
             type_name: format!("{TYPE_PREFIX}{}", line.type_name).into(),
             subject: line.subject,
             time: line.time,

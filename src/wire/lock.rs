@@ -1,5 +1,6 @@
 //! A lock as JSON: who holds it, who waits, in order.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ticket::Ticket;
@@ -10,7 +11,7 @@ use crate::domain::scope::Scope;
 use crate::domain::time::Time;
 
 /// A lock. A free one has owner and fence token null, depth 0 and empty lists.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lock {
     /// Where it lives.
     pub scope: Scope,

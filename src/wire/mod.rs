@@ -2,13 +2,19 @@
 //!
 //! A shape is written down once, so what the server says is what the client reads. Field names
 //! and their order are fixed; from the first release on no field is renamed or taken away.
-//! Deliberately absent: rules, access, and the words of the command line.
+//! Here are also the two tables that every surface takes its words from, [`problem`] and
+//! [`operation`], and the documents that are made from all of it, [`contract`].
+//! Deliberately absent: rules and access.
 pub mod activity;
 pub mod admin;
 pub mod cloud_event;
+pub mod contract;
+pub mod health;
 pub mod list;
 pub mod lock;
+pub mod operation;
 pub mod problem;
+pub mod request;
 pub mod sse;
 pub mod thread;
 pub mod ticket;

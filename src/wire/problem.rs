@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ticket::{Answer, CycleEdge, Holder, Ticket, present};
@@ -28,7 +29,8 @@ macro_rules! codes {
         $variant:ident = $text:literal, $status:literal, $exit:literal, $title:literal;
     )*) => {
         /// What went wrong, as a stable word.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+        #[schemars(rename = "ProblemCode")]
         pub enum Code {
             $($(#[$doc])* #[serde(rename = $text)] $variant,)*
         }
@@ -149,10 +151,11 @@ impl fmt::Display for Code {
 }
 
 /// The body of an answer that is no success: `application/problem+json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     /// `urn:pearing:problem:CODE`
     #[serde(rename = "type")]
+    #[schemars(extend("pattern" = "^urn:pearing:problem:[a-z-]+$"))]
     pub type_uri: String,
     /// The problem in a few words, the same each time.
     pub title: String,
@@ -164,27 +167,36 @@ pub struct Problem {
     pub code: Code,
     /// `urn:pearing:request:ID`: the request, as the server's log has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub instance: Option<String>,
     /// Which field broke a rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub field: Option<String>,
     /// Which rule it broke, fit for "field RULE".
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub rule: Option<String>,
     /// The ticket as it is now, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Ticket")]
     pub ticket: Option<Ticket>,
     /// Beside a ticket: how long the server had the request, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64")]
     pub answered_after_ms: Option<u64>,
-    /// Of a contended ticket: who holds the lock now. `Some(None)` is null.
+    /// Of a contended ticket: who holds the lock now; null if it is free, or if the asker may not
+    /// read the scope.
+    // `Some(None)` is null.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub holder: Option<Option<Holder>>,
     /// When it is worth asking again; also the header `Retry-After`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64")]
     pub retry_after_seconds: Option<u64>,
     /// Of a rejected deadlock: the cycle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<CycleEdge>")]
     pub cycle: Option<Vec<CycleEdge>>,
 }
 

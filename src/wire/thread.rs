@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::event::ThreadReplied;
@@ -15,7 +16,7 @@ use crate::domain::thread::{
 use crate::domain::time::Time;
 
 /// A thread in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadItem {
     /// The repository.
     pub scope: Scope,
@@ -52,7 +53,7 @@ impl ThreadItem {
 }
 
 /// A thread.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Thread {
     /// The repository.
     pub scope: Scope,
@@ -79,7 +80,7 @@ pub struct Thread {
 }
 
 /// A reply, and the replies to it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reply {
     /// Which.
     pub reply_id: ReplyId,

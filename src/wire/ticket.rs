@@ -6,6 +6,7 @@
 //! ticket, `wait_expires_at` of a waiting one. So no answer shows an expiry that has been settled,
 //! and nobody takes the old deadline of a released or broken ticket for time that is left.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::problem::Code;
@@ -18,8 +19,9 @@ use crate::domain::ticket::{End, Phase};
 use crate::domain::time::Time;
 
 /// Where a ticket stands, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "TicketState")]
 pub enum State {
     /// Part of the current hold.
     Held,
@@ -88,7 +90,7 @@ impl State {
 }
 
 /// A ticket.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ticket {
     /// Its id.
     pub ticket_id: TicketId,
@@ -176,7 +178,7 @@ impl Ticket {
 }
 
 /// Who holds a lock now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Holder {
     /// The holder.
     pub owner: UserName,
@@ -207,7 +209,7 @@ impl Holder {
 }
 
 /// One step of a deadlock's cycle, with null for what the asker may not read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CycleEdge {
     /// Who waits.
     pub owner: Option<UserName>,
@@ -243,20 +245,25 @@ where
 }
 
 /// The answer to a call about one ticket.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "TicketAnswer")]
 pub struct Answer {
     /// The ticket as it is now.
     pub ticket: Ticket,
     /// How long the server had the request, in milliseconds.
     pub answered_after_ms: u64,
-    /// Only of a contended or waiting ticket: who holds the lock now. `Some(None)` is null.
+    /// Only of a contended or waiting ticket: who holds the lock now; null if it is free, or if
+    /// the asker may not read the scope.
+    // `Some(None)` is null.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub holder: Option<Option<Holder>>,
     /// Only of a contended or waiting ticket: in how many seconds the hold ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64")]
     pub retry_after_seconds: Option<u64>,
     /// Only of a rejected deadlock: the cycle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<CycleEdge>")]
     pub cycle: Option<Vec<CycleEdge>>,
 }
 

@@ -18,6 +18,9 @@ const ID_DIGITS: usize = 32;
 const SECRET_DIGITS: usize = 64;
 const CHECKSUM_DIGITS: usize = 8;
 
+/// What a token looks like, as a pattern of a JSON Schema.
+pub const PATTERN: &str = "^pearing_[0-9a-f]{32}_[0-9a-f]{64}_[0-9a-f]{8}$";
+
 /// How many characters a token has.
 pub const LENGTH: usize = PREFIX.len() + ID_DIGITS + 1 + SECRET_DIGITS + 1 + CHECKSUM_DIGITS;
 

@@ -3,6 +3,7 @@
 
 mod access;
 mod admin;
+mod docs;
 mod limits;
 mod locks;
 mod reads;

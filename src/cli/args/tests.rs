@@ -1,9 +1,12 @@
 //! Command lines: those that the guides promise, and those that must be refused.
 
+use std::collections::BTreeSet;
+
 use clap::CommandFactory as _;
 
 use super::*;
 use crate::domain::access::Role;
+use crate::wire::operation;
 
 fn parse(line: &str) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(line.split_whitespace())
@@ -27,6 +30,15 @@ fn refused(line: &str) -> (i32, String) {
 #[test]
 fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
+}
+
+#[test]
+fn every_command_that_asks_the_server_is_of_an_operation_and_every_operation_has_its_own() {
+    let calls = Call::augment_subcommands(clap::Command::new("calls"));
+    let commands: BTreeSet<String> =
+        calls.get_subcommands().map(|command| command.get_name().replace('-', "_")).collect();
+    let operations = operation::ALL.iter().filter_map(|operation| operation.command);
+    assert_eq!(commands, operations.map(str::to_owned).collect());
 }
 
 #[test]

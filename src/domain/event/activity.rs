@@ -1,5 +1,6 @@
 //! What users say they are doing.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::id::RequestUuid;

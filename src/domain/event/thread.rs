@@ -1,5 +1,6 @@
 //! What was done in threads.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::id::{ReplyId, RequestUuid};
@@ -12,6 +13,7 @@ data! {
     /// `thread.created`
     ThreadCreated {
         /// The repository.
+        #[schemars(transform = Scope::repo_only)]
         scope: Scope,
         /// The thread's number there.
         number: ThreadNumber,
@@ -33,6 +35,7 @@ data! {
     /// `thread.replied`
     ThreadReplied {
         /// The repository.
+        #[schemars(transform = Scope::repo_only)]
         scope: Scope,
         /// The thread's number there.
         number: ThreadNumber,
@@ -62,6 +65,7 @@ data! {
     /// `thread.closed` and `thread.reopened`
     ThreadStateChanged {
         /// The repository.
+        #[schemars(transform = Scope::repo_only)]
         scope: Scope,
         /// The thread's number there.
         number: ThreadNumber,

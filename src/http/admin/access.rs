@@ -2,38 +2,17 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::{Deserialize, Serialize};
 
 use super::{administer, page};
-use crate::domain::access::Role;
 use crate::domain::command::Command;
 use crate::domain::name::UserName;
-use crate::domain::scope::Scope;
 use crate::http::Api;
-use crate::http::body::{Field, JsonBody};
 use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::query::{PAGE, SCOPE};
 use crate::service::query::require_read;
-use crate::wire::admin::Grant;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct GrantRole {
-    role: Role,
-}
-
-impl JsonBody for GrantRole {
-    const FIELDS: &'static [Field] = &[Field::required("role", Role::RULE)];
-}
-
-/// A grant that was taken away: `role` is null.
-#[derive(Serialize)]
-struct FormerGrant {
-    scope: Scope,
-    user: UserName,
-    role: Option<Role>,
-}
+use crate::wire::admin::{FormerGrant, Grant};
+use crate::wire::request::SetRole;
 
 /// `GET /v1/admin/access`
 pub(in crate::http) async fn list(api: Api, call: Call) -> Result<Response, Failure> {
@@ -53,7 +32,7 @@ pub(in crate::http) async fn list(api: Api, call: Call) -> Result<Response, Fail
 pub(in crate::http) async fn grant(api: Api, call: Call) -> Result<Response, Failure> {
     let scope = call.query(&[&SCOPE])?.scope()?;
     let user: UserName = call.name("user")?;
-    let GrantRole { role } = call.body()?;
+    let SetRole { role } = call.body()?;
     let command = Command::GrantAccess { scope: scope.clone(), user: user.clone(), role };
     administer(&api, &call, StatusCode::OK, command, |_| Grant { scope, user, role }).await
 }
@@ -63,6 +42,6 @@ pub(in crate::http) async fn revoke(api: Api, call: Call) -> Result<Response, Fa
     let scope = call.query(&[&SCOPE])?.scope()?;
     let user: UserName = call.name("user")?;
     let command = Command::RevokeAccess { scope: scope.clone(), user: user.clone() };
-    let former = FormerGrant { scope, user, role: None };
+    let former = FormerGrant { scope, user, role: () };
     administer(&api, &call, StatusCode::OK, command, |_| former).await
 }

@@ -15,14 +15,21 @@ use serde::Serialize;
 
 use super::Api;
 use super::answer;
+use super::body::{Field, JsonBody};
 use super::call::Call;
 use super::failure::Failure;
 use super::query::Query;
 use crate::domain::State;
+use crate::domain::access::Role;
 use crate::domain::command::Command;
 use crate::domain::name::UserName;
 use crate::domain::refusal::Refusal;
 use crate::service::query::{Page, require_service};
+use crate::wire::request::SetRole;
+
+impl JsonBody for SetRole {
+    const FIELDS: &'static [Field] = &[Field::required("role", Role::RULE)];
+}
 
 /// Gives a command, then shows what it made of the state.
 pub(super) async fn administer<T: Serialize>(

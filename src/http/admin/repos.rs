@@ -2,7 +2,6 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
 
 use super::{administer, page};
 use crate::domain::command::Command;
@@ -13,14 +12,9 @@ use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::query::PAGE;
 use crate::wire::admin::Repo;
+use crate::wire::request::CreateRepo;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Create {
-    repo: Scope,
-}
-
-impl JsonBody for Create {
+impl JsonBody for CreateRepo {
     const FIELDS: &'static [Field] = &[Field::required("repo", Scope::REPO_RULE)];
 }
 
@@ -38,7 +32,7 @@ pub(in crate::http) async fn list(api: Api, call: Call) -> Result<Response, Fail
 /// `POST /v1/admin/repos`
 pub(in crate::http) async fn create(api: Api, call: Call) -> Result<Response, Failure> {
     call.query(&[])?;
-    let Create { repo } = call.body()?;
+    let CreateRepo { repo } = call.body()?;
     let command = Command::CreateRepo { repo: repo.clone() };
     administer(&api, &call, StatusCode::CREATED, command, |state| {
         let created_at = state.access().repo(&repo).expect("repositories are never deleted");

@@ -2,10 +2,8 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::{Deserialize, Serialize};
 
 use super::{administer, page};
-use crate::domain::access::Role;
 use crate::domain::command::Command;
 use crate::domain::name::{TeamName, UserName};
 use crate::domain::scope::Scope;
@@ -15,34 +13,11 @@ use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::query::PAGE;
 use crate::service::query::require_read;
-use crate::wire::admin::{Member, Team};
+use crate::wire::admin::{FormerMember, Member, Team};
+use crate::wire::request::{CreateTeam, SetRole};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Create {
-    team: TeamName,
-}
-
-impl JsonBody for Create {
+impl JsonBody for CreateTeam {
     const FIELDS: &'static [Field] = &[Field::required("team", TeamName::RULE)];
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SetMember {
-    role: Role,
-}
-
-impl JsonBody for SetMember {
-    const FIELDS: &'static [Field] = &[Field::required("role", Role::RULE)];
-}
-
-/// One who is no member any more: `role` is null.
-#[derive(Serialize)]
-struct FormerMember {
-    team: TeamName,
-    user: UserName,
-    role: Option<Role>,
 }
 
 /// `GET /v1/admin/teams`: those that one may read.
@@ -61,7 +36,7 @@ pub(in crate::http) async fn list(api: Api, call: Call) -> Result<Response, Fail
 /// `POST /v1/admin/teams`
 pub(in crate::http) async fn create(api: Api, call: Call) -> Result<Response, Failure> {
     call.query(&[])?;
-    let Create { team } = call.body()?;
+    let CreateTeam { team } = call.body()?;
     let command = Command::CreateTeam { team: team.clone() };
     administer(&api, &call, StatusCode::CREATED, command, |state| {
         let members = state.access().team(&team).map_or(0, |found| found.members.len() as u64);
@@ -88,7 +63,7 @@ pub(in crate::http) async fn list_members(api: Api, call: Call) -> Result<Respon
 pub(in crate::http) async fn set_member(api: Api, call: Call) -> Result<Response, Failure> {
     call.query(&[])?;
     let (team, user): (TeamName, UserName) = (call.name("team")?, call.name("user")?);
-    let SetMember { role } = call.body()?;
+    let SetRole { role } = call.body()?;
     let command = Command::SetTeamMember { team: team.clone(), user: user.clone(), role };
     administer(&api, &call, StatusCode::OK, command, |_| Member { team, user, role }).await
 }
@@ -98,6 +73,6 @@ pub(in crate::http) async fn remove_member(api: Api, call: Call) -> Result<Respo
     call.no_input()?;
     let (team, user): (TeamName, UserName) = (call.name("team")?, call.name("user")?);
     let command = Command::RemoveTeamMember { team: team.clone(), user: user.clone() };
-    let former = FormerMember { team, user, role: None };
+    let former = FormerMember { team, user, role: () };
     administer(&api, &call, StatusCode::OK, command, |_| former).await
 }

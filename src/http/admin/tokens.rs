@@ -2,7 +2,6 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
 
 use super::{administer, page};
 use crate::domain::command::Command;
@@ -17,34 +16,9 @@ use crate::http::query::PAGE;
 use crate::service::draw::Drawn;
 use crate::service::query::require_server_admin;
 use crate::wire::admin::{NewToken, Token};
+use crate::wire::request::{CreateToken, Days};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Issue {
-    user: UserName,
-    label: Option<ShortText>,
-    expires_in_days: Option<Days>,
-}
-
-/// How long a token works: at least a day, at most a hundred years.
-#[derive(Deserialize)]
-#[serde(try_from = "u32")]
-pub(in crate::http) struct Days(pub(in crate::http) u32);
-
-impl Days {
-    pub(in crate::http) const RULE: &str =
-        "must be a whole number from 1 to 36500, or null for never";
-}
-
-impl TryFrom<u32> for Days {
-    type Error = &'static str;
-
-    fn try_from(days: u32) -> Result<Self, &'static str> {
-        if (1..=36_500).contains(&days) { Ok(Self(days)) } else { Err(Self::RULE) }
-    }
-}
-
-impl JsonBody for Issue {
+impl JsonBody for CreateToken {
     const FIELDS: &'static [Field] = &[
         Field::required("user", UserName::RULE),
         Field::optional("label", ShortText::RULE),
@@ -66,14 +40,14 @@ pub(in crate::http) async fn list(api: Api, call: Call) -> Result<Response, Fail
 /// `POST /v1/admin/tokens`
 pub(in crate::http) async fn issue(api: Api, call: Call) -> Result<Response, Failure> {
     call.query(&[])?;
-    let Issue { user, label, expires_in_days } = call.body()?;
+    let CreateToken { user, label, expires_in_days } = call.body()?;
     let Drawn { token_id, text, sha256 } = Drawn::draw();
     let command = Command::IssueToken {
         token_id,
         user: user.clone(),
         sha256,
         label: label.clone(),
-        expires_in_days: expires_in_days.map(|Days(days)| days),
+        expires_in_days: expires_in_days.map(Days::get),
     };
     administer(&api, &call, StatusCode::CREATED, command, |state| {
         let expires_at = state.access().token(token_id).and_then(|token| token.expires_at);

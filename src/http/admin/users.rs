@@ -2,7 +2,6 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
 
 use super::{administer, page};
 use crate::domain::State;
@@ -15,16 +14,9 @@ use crate::http::failure::Failure;
 use crate::http::query::PAGE;
 use crate::service::query::require_server_admin;
 use crate::wire::admin::User;
+use crate::wire::request::CreateUser;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Create {
-    user: UserName,
-    #[serde(default)]
-    admin: bool,
-}
-
-impl JsonBody for Create {
+impl JsonBody for CreateUser {
     const FIELDS: &'static [Field] = &[
         Field::required("user", UserName::RULE),
         Field::optional("admin", "must be true or false"),
@@ -44,7 +36,7 @@ pub(in crate::http) async fn list(api: Api, call: Call) -> Result<Response, Fail
 /// `POST /v1/admin/users`
 pub(in crate::http) async fn create(api: Api, call: Call) -> Result<Response, Failure> {
     call.query(&[])?;
-    let Create { user, admin } = call.body()?;
+    let CreateUser { user, admin } = call.body()?;
     let command = Command::CreateUser { user: user.clone(), admin };
     administer(&api, &call, StatusCode::CREATED, command, |state| show(state, &user)).await
 }

@@ -2,28 +2,45 @@
 //!
 //! A shape that was ever written stands here for ever, so that every ledger stays readable.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::domain::event::{Event, UserCreated};
+use crate::domain::event::{Event, Shape, UserCreated};
 use crate::domain::name::UserName;
 
-/// Reads the `data` of an old version of a type; `None` if there never was that version.
-pub(super) fn from_old_data(
-    type_name: &str,
-    version: u32,
-    data: &str,
-) -> Option<serde_json::Result<Event>> {
-    match (type_name, version) {
-        ("user.created", 1) => Some(serde_json::from_str(data).map(|old: UserCreated1| old.into())),
-        _ => None,
-    }
+/// Declares the old shapes once: type on the wire, version, data.
+macro_rules! old_shapes {
+    ($($type:literal, $version:literal = $data:ident;)*) => {
+        /// The old versions of all types.
+        pub(super) const OLD_SHAPES: &[Shape] = &[$(Shape::new::<$data>($type, $version),)*];
+
+        /// Reads the `data` of an old version of a type; `None` if there never was that version.
+        pub(super) fn from_old_data(
+            type_name: &str,
+            version: u32,
+            data: &str,
+        ) -> Option<serde_json::Result<Event>> {
+            match (type_name, version) {
+                $(($type, $version) => {
+                    Some(serde_json::from_str(data).map(|old: $data| old.into()))
+                })*
+                _ => None,
+            }
+        }
+    };
+}
+
+old_shapes! {
+    "user.created", 1 = UserCreated1;
 }
 
 /// `user.created`, version 1: there were no agents.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct UserCreated1 {
+    /// The user.
     user: UserName,
+    /// Whether it administers the server.
     admin: bool,
 }
 

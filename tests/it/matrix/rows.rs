@@ -341,5 +341,10 @@ fn operations() -> Vec<Row> {
         get("/livez", Scope, Needs::Nothing).once(Others, OK),
         get("/readyz", Scope, Needs::Nothing).once(Others, OK),
         get("/metrics", Scope, Needs::Nothing).once(Others, OK),
+        get("/openapi.json", Scope, Needs::Nothing).once(Others, OK),
+        get("/asyncapi.json", Scope, Needs::Nothing).once(Others, OK),
+        // The client goes where it leads.
+        get("/docs", Scope, Needs::Nothing).once(Others, OK),
+        get("/docs/{file}", Kind::File, Needs::Nothing).once(Others, OK).once(Absent, NOT_FOUND),
     ]
 }

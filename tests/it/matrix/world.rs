@@ -97,6 +97,8 @@ pub(super) enum Kind {
     Member,
     Grant,
     Agent,
+    /// Of the page of the API.
+    File,
 }
 
 /// What is asked for, by what names it in paths, bodies and command lines.
@@ -310,6 +312,8 @@ impl World {
             Kind::Member | Kind::Grant => self.member(&mut object, kind).await,
             Kind::Agent if object.exists => object.set("name", "spare".to_owned()),
             Kind::Agent => object.set("name", self.fresh("agent")),
+            Kind::File if object.exists => object.set("file", "index.html".to_owned()),
+            Kind::File => object.set("file", self.fresh("file")),
         }
         object
     }

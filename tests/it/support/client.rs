@@ -4,7 +4,7 @@ use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 
-use super::{PATIENCE, REPO};
+use super::{PATIENCE, REPO, contract};
 
 /// What came back.
 #[derive(Debug, Clone)]
@@ -113,7 +113,8 @@ impl Client {
         Ok(Reply { status, headers, body })
     }
 
-    /// Sends a request with or without a body to a server that must answer.
+    /// Sends a request with or without a body to a server that must answer, and as the contract
+    /// says.
     pub(crate) async fn call(&self, method: &str, path: &str, body: Option<Value>) -> Reply {
         let request = self.request(method, path);
         let request = match body {
@@ -121,7 +122,9 @@ impl Client {
             None => request,
         };
         let sent = Self::send(request).await;
-        sent.unwrap_or_else(|error| panic!("{method} {path}: {error:?}"))
+        let reply = sent.unwrap_or_else(|error| panic!("{method} {path}: {error:?}"));
+        contract::check(method, path, &reply);
+        reply
     }
 
     pub(crate) async fn get(&self, path: &str) -> Reply {

@@ -4,6 +4,7 @@
 //! test depends on another. Whatever a test starts, it ends by its process id when it is dropped.
 
 mod client;
+mod contract;
 mod cutter;
 mod feed;
 mod process;

@@ -1,0 +1,102 @@
+//! The parameters that only some calls have, beside the scope and a list's page.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+use super::Described;
+use crate::domain::id::Sequence;
+use crate::domain::name::{Actor, LockName};
+use crate::domain::thread::ThreadState;
+
+/// Where a parameter stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In the query.
+    Query,
+    /// In a header.
+    Header,
+}
+
+/// A parameter that only some calls have. It may always be left out.
+#[derive(Debug, Clone, Copy)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Where it stands.
+    pub place: Place,
+    /// What it asks for.
+    pub what: &'static str,
+    /// What it must be.
+    pub schema: Described,
+}
+
+pub(super) const PREFER: Parameter = Parameter {
+    name: "Prefer",
+    place: Place::Header,
+    what: "wait=N holds the answer back until the ticket stops waiting, up to N seconds, 25 at \
+           the most.",
+    schema: |_| json_schema!({ "type": "string", "examples": ["wait=25"] }),
+};
+
+pub(super) const THREAD_STATE: Parameter = Parameter {
+    name: "state",
+    place: Place::Query,
+    what: "Only the threads in this state.",
+    schema: SchemaGenerator::subschema_for::<ThreadState>,
+};
+
+pub(super) const TICKET_STATE: Parameter = Parameter {
+    name: "state",
+    place: Place::Query,
+    what: "Only the tickets in this state.",
+    schema: |_| json_schema!({ "type": "string", "enum": ["held", "waiting"] }),
+};
+
+pub(super) const LOCK: Parameter = Parameter {
+    name: "lock",
+    place: Place::Query,
+    what: "Only events about the lock of this name, and the ledger's own.",
+    schema: SchemaGenerator::subschema_for::<LockName>,
+};
+
+pub(super) const TYPES: Parameter = Parameter {
+    name: "type",
+    place: Place::Query,
+    what: "Only events of these types: patterns in which * stands for anything, with commas.",
+    schema: globs,
+};
+
+pub(super) const EXCLUDED_TYPES: Parameter = Parameter {
+    name: "exclude_type",
+    place: Place::Query,
+    what: "No events of these types: patterns, as of type.",
+    schema: globs,
+};
+
+pub(super) const ACTOR: Parameter = Parameter {
+    name: "actor",
+    place: Place::Query,
+    what: "Only what this user caused, or ledger, and the ledger's own events.",
+    schema: SchemaGenerator::subschema_for::<Actor>,
+};
+
+pub(super) const AFTER: Parameter = Parameter {
+    name: "after",
+    place: Place::Query,
+    what: "Begin after this sequence. Left out, a page begins with the first event, a feed now.",
+    schema: SchemaGenerator::subschema_for::<Sequence>,
+};
+
+pub(super) const LAST_EVENT_ID: Parameter = Parameter {
+    name: "Last-Event-ID",
+    place: Place::Header,
+    what: "Goes on after this sequence, the last one that was seen; wins over after.",
+    schema: |_| json_schema!({ "type": "string", "pattern": "^[0-9]{0,16}$" }),
+};
+
+fn globs(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string",
+        "pattern": r"^(pearing\.)?[a-z._*]{1,64}(,(pearing\.)?[a-z._*]{1,64})*$",
+        "examples": ["lock.*"],
+    })
+}
