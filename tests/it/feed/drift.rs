@@ -273,6 +273,14 @@ async fn the_feed_alone_tells_what_every_other_view_shows() {
         let head = play.server.client("admin").get("/v1/whoami").await.sequence();
         fold.follow(&mut feed, head).await;
     }
+    // A lease lasts for five seconds at least, which is longer than some plays.
+    play.users[0].1.hold("left-behind", 5).await;
+    while !fold.counts.contains_key("lock.expired") {
+        let next = fold.sequence + 1;
+        fold.follow(&mut feed, next).await;
+    }
+    let head = play.server.client("admin").get("/v1/whoami").await.sequence();
+    fold.follow(&mut feed, head).await;
     play.look(&mut fold, &mut feed).await;
     println!("{:?}", fold.counts);
     for step in ["queued", "promoted", "released", "expired", "broken", "wait_cancelled"] {
