@@ -13,6 +13,7 @@ mod logs;
 mod loss;
 mod matrix;
 mod metrics;
+mod outside;
 mod race;
 mod scenario;
 mod simulation;

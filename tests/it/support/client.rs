@@ -76,6 +76,11 @@ impl Client {
         Self { http, url: url.to_owned(), token: token.map(str::to_owned) }
     }
 
+    /// The same identity by another way to the server.
+    pub(crate) fn by_way_of(&self, http: reqwest::Client, url: &str) -> Self {
+        Self::new(http, url, self.token_if_any())
+    }
+
     /// The token, which must be there.
     pub(crate) fn token(&self) -> &str {
         self.token.as_deref().expect("this client has a token")

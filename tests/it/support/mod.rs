@@ -8,6 +8,7 @@ mod contract;
 mod cutter;
 mod feed;
 mod process;
+mod relay;
 mod server;
 mod sse;
 pub(crate) mod trace;
@@ -20,6 +21,7 @@ pub(crate) use client::{Client, Reply, path_of, uuid};
 pub(crate) use cutter::Cutter;
 pub(crate) use feed::{Event, Feed, Frame};
 pub(crate) use process::{Process, SIGKILL, SIGTERM};
+pub(crate) use relay::Relay;
 pub(crate) use server::{REPO, Server, pearing, pearing_cli, shell};
 pub(crate) use sse::{RawFeed, SseFrame, SseParser};
 
