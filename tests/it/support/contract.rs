@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use jsonschema::Validator;
 use pearing::wire::operation::{self, Operation};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Reply;
 
@@ -66,9 +66,8 @@ fn matches(form: &str, path: &str) -> bool {
 fn validator(at: &str) -> Arc<Validator> {
     let mut validators = VALIDATORS.lock().expect("nobody panics with it");
     let made = validators.entry(at.to_owned()).or_insert_with(|| {
-        assert!(DOCUMENT.pointer(at).is_some(), "no such content: {at}");
-        let mut schema = DOCUMENT.clone();
-        schema["$ref"] = format!("#{at}").into();
+        let schema = DOCUMENT.pointer(at).unwrap_or_else(|| panic!("no such content: {at}"));
+        let schema = json!({ "allOf": [schema], "components": DOCUMENT["components"] });
         let options = jsonschema::options().should_validate_formats(true);
         Arc::new(options.build(&schema).expect("it is a schema"))
     });

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use reqwest::redirect::Policy;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -74,7 +75,11 @@ impl Server {
     /// No server yet, and no data.
     pub(crate) fn stopped() -> Self {
         let home = tempfile::tempdir().expect("there can be a temporary directory");
-        let http = reqwest::Client::builder().no_proxy().build().expect("plain settings");
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(Policy::none())
+            .build()
+            .expect("plain settings");
         Self { home, process: None, url: String::new(), http }
     }
 
