@@ -45,9 +45,11 @@ pub fn control(name: &'static str, sequence: Sequence) -> Bytes {
     format!("id: {sequence}\nevent: {name}\ndata: {{\"sequence\":{sequence}}}\n\n").into()
 }
 
-/// After how long a reader comes back that lost its connection.
+/// After how long a reader comes back that lost its connection: the first line of the frame that
+/// comes next. A frame of its own would have no id, and there are readers that take that for
+/// their place.
 pub fn retry(after: Duration) -> Bytes {
-    format!("retry: {}\n\n", after.as_millis()).into()
+    format!("retry: {}\n", after.as_millis()).into()
 }
 
 // With the streams that the server brings along.

@@ -79,7 +79,7 @@ fn frames_of_the_feeds_own_say_the_last_sequence_that_was_looked_at() {
     let frame = control("caught-up", Sequence(7));
     assert_eq!(&frame[..], b"id: 7\nevent: caught-up\ndata: {\"sequence\":7}\n\n");
     assert_eq!(&COMMENT[..], b":\n\n");
-    assert_eq!(&retry(Duration::from_millis(1234))[..], b"retry: 1234\n\n");
+    assert_eq!(&retry(Duration::from_millis(1234))[..], b"retry: 1234\n");
 }
 
 #[test]

@@ -23,8 +23,7 @@ while True:
             if source.response.status_code != 200:
                 sys.exit(f"refused {source.response.status_code}")
             for sse in source.iter_sse():
-                # Without one there was none yet on this connection.
-                last_event_id = sse.id or last_event_id
+                last_event_id = sse.id
                 if sse.retry is not None:
                     reconnection_delay = sse.retry / 1000
                 if sse.data:

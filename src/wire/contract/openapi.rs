@@ -239,7 +239,9 @@ fn shared_parameters(components: &mut Components) -> Value {
     let mut repo = in_query("repo", "The repository.", repo);
     repo["required"] = true.into();
     repo["example"] = "teams/platform/website".into();
-    let time = "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:.]{8,}([Zz]|[+-][0-9:]{5})";
+    let time = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\
+                [Tt ]([01][0-9]|2[0-3])(:[0-5][0-9]){2}([.][0-9]{1,9})?\
+                ([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])";
     let as_of = json!({ "type": "string", "pattern": format!("^([0-9]{{1,16}}|{time})$") });
     let limit = json!({ "type": "integer", "minimum": 1, "maximum": 1000, "default": 100 });
     json!({

@@ -433,6 +433,6 @@ operations! {
         "Shows the page of the API, index.html, and what it loads.",
     )
     .open()
-    .answers(&[Answer { status: 200, when: "The file.", content: Content::Text("text/html") }])
+    .answers(&[Answer { status: 200, when: "The file.", content: Content::Text("*/*") }])
     .problems(&[NotFound]);
 }

@@ -168,7 +168,10 @@ fn read(
     heads.send(lines.by_ref().take_while(|line| !line.trim().is_empty()).collect()).ok()?;
     let mut block = Vec::new();
     for line in lines {
-        if !line.is_empty() {
+        if let Some(retry) = line.strip_prefix("retry: ") {
+            // It stands in the first frame, and is told by itself.
+            frames.send(Frame::Retry(retry.parse().expect("retry is a number"))).ok()?;
+        } else if !line.is_empty() {
             block.push(line);
         } else if let Some(frame) = parse(&std::mem::take(&mut block)) {
             frames.send(frame).ok()?;
@@ -186,9 +189,6 @@ fn parse(block: &[String]) -> Option<Frame> {
         let mut fields = block.iter().filter_map(|line| line.split_once(": "));
         fields.find(|(key, _)| *key == name).map(|(_, value)| value)
     };
-    if let Some(retry) = field("retry") {
-        return Some(Frame::Retry(retry.parse().expect("retry is a number")));
-    }
     Some(Frame::Event(Event {
         id: field("id")?.parse().expect("an id is a sequence"),
         name: field("event")?.to_owned(),
