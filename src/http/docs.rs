@@ -19,6 +19,11 @@ use super::failure::Failure;
 const OPENAPI: &str = include_str!("../../schemas/openapi.json");
 const ASYNCAPI: &str = include_str!("../../schemas/asyncapi.json");
 
+/// Leads on, whatever path a proxy has put before this one.
+const FRONT: &str = "<!doctype html>\n<title>Pearing</title>\n\
+    <meta http-equiv=\"refresh\" content=\"0; url=docs/index.html\">\n\
+    <a href=\"docs/index.html\">The API</a>\n";
+
 /// Everyone may keep these, and asks again after five minutes: an update may have changed them.
 const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
@@ -47,11 +52,7 @@ pub(super) async fn asyncapi(_: Api, _: Call) -> Result<Response, Failure> {
 
 /// `GET /docs`: the page is a level below, where its files are beside it.
 pub(super) async fn front(_: Api, _: Call) -> Result<Response, Failure> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
-    let location = HeaderValue::from_static("docs/index.html");
-    response.headers_mut().insert(header::LOCATION, location);
-    Ok(response)
+    Ok(kept("text/html", Body::from(FRONT)))
 }
 
 /// `GET /docs/{file}`

@@ -426,7 +426,11 @@ operations! {
         Contracts, Get, "/docs", "get_docs", "Leads to the page of the API.",
     )
     .open()
-    .answers(&[Answer { status: 307, when: "The page is there.", content: Content::Nothing }]);
+    .answers(&[Answer {
+        status: 200,
+        when: "A page that leads there.",
+        content: Content::Text("text/html"),
+    }]);
     /// What the page of the API consists of.
     GET_DOCS_FILE = Operation::new(
         Contracts, Get, "/docs/{file}", "get_docs_file",

@@ -38,7 +38,6 @@ pub(super) struct Cell {
 
 const OK: Says = (200, "");
 const MADE: Says = (201, "");
-const ELSEWHERE: Says = (307, "");
 const CONTENDED: Says = (409, "lock-contended");
 const STALE: Says = (409, "stale-fence");
 const EXISTS: Says = (409, "already-exists");
@@ -344,7 +343,7 @@ fn operations() -> Vec<Row> {
         get("/metrics", Scope, Needs::Nothing).once(Others, OK),
         get("/openapi.json", Scope, Needs::Nothing).once(Others, OK),
         get("/asyncapi.json", Scope, Needs::Nothing).once(Others, OK),
-        get("/docs", Scope, Needs::Nothing).once(Others, ELSEWHERE),
+        get("/docs", Scope, Needs::Nothing).once(Others, OK),
         get("/docs/{file}", Kind::File, Needs::Nothing).once(Others, OK).once(Absent, NOT_FOUND),
     ]
 }
