@@ -15,17 +15,17 @@ pub(crate) fn write(to: &mut impl fmt::Write, bytes: &[u8]) -> fmt::Result {
 
 /// Reads the digits of a hash; `None` for anything else.
 pub(crate) fn hash(text: &str) -> Option<[u8; 32]> {
+    bytes(text)?.try_into().ok()
+}
+
+/// Reads digits, two for each byte; `None` for anything else.
+pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
         b'a'..=b'f' => Some(byte - b'a' + 10),
         _ => None,
     };
-    if text.len() != 64 {
-        return None;
-    }
-    let mut hash = [0; 32];
-    for (byte, pair) in hash.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
-    Some(hash)
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let byte = |[high, low]: &[u8; 2]| Some(digit(*high)? << 4 | digit(*low)?);
+    if rest.is_empty() { pairs.iter().map(byte).collect() } else { None }
 }

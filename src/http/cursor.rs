@@ -3,7 +3,7 @@
 //! A cursor is the place of the page's last item, a name or a number, in hex digits. Written out
 //! it would be taken for that name or number, and clients would begin to make their own.
 
-use std::fmt::Write as _;
+use crate::domain::hex;
 
 /// What a cursor must be, fit for "cursor RULE".
 pub(super) const RULE: &str = "must be what a page of this list gave as next";
@@ -11,27 +11,15 @@ pub(super) const RULE: &str = "must be what a page of this list gave as next";
 /// The cursor of a place.
 pub(super) fn of(place: &str) -> String {
     let mut cursor = String::with_capacity(2 * place.len());
-    for byte in place.bytes() {
-        write!(cursor, "{byte:02x}").expect("a string takes all that is written");
-    }
+    hex::write(&mut cursor, place.as_bytes()).expect("a string takes all that is written");
     cursor
 }
 
 /// The place that a cursor stands for; `None` if it is none of ours. Places are printable ASCII.
 pub(super) fn place(cursor: &str) -> Option<String> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let (pairs, rest) = cursor.as_bytes().as_chunks::<2>();
-    if pairs.is_empty() || !rest.is_empty() {
-        return None;
-    }
-    let byte = |[high, low]: &[u8; 2]| Some(digit(*high)? << 4 | digit(*low)?);
-    let bytes: Option<Vec<u8>> = pairs.iter().map(byte).collect();
-    let place = String::from_utf8(bytes?).ok()?;
-    place.bytes().all(|byte| byte.is_ascii_graphic()).then_some(place)
+    let place = String::from_utf8(hex::bytes(cursor)?).ok()?;
+    let is_place = !place.is_empty() && place.bytes().all(|byte| byte.is_ascii_graphic());
+    is_place.then_some(place)
 }
 
 #[cfg(test)]
