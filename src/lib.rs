@@ -21,12 +21,13 @@
 //! | [`domain`] | the rules: [`decide`], [`settle`], [`State::apply`] |
 //! | [`ledger`] | records, their hash chain, RocksDB, and a ledger in memory for tests |
 //! | [`projection`] | what is looked up about the past, written in the append of its events |
+//! | [`audit`] | proves and explains what happened, from the ledger alone |
 //! | [`feed`] | one reader's way through the ledger, from any sequence to the present and on |
 //! | [`wire`] | JSON on the wire; the tables of problems and operations; contracts made of them |
 //! | [`client`], [`cli`] | a typed client, and `pearing-cli` on top of it |
 //! | [`server`], [`config`], [`telemetry`] | `pearing` from its command line to its exit code |
 //! | [`metrics`] | what the server measures of itself, in one table |
-//! | [`manual`] | completions and man pages of both programs |
+//! | [`flags`], [`columns`], [`manual`] | what both programs have: flags, tables of text, completions and man pages |
 //! | [`clock`], [`random`] | the only readers of clocks, the only source of randomness |
 //!
 //! # What is always true
@@ -55,16 +56,21 @@
 //! [`decide`]: domain::decide
 //! [`settle`]: domain::settle
 //! [`State::apply`]: domain::State::apply
+#[cfg(feature = "server")]
+pub mod audit;
 #[cfg(feature = "client")]
 pub mod cli;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod clock;
+pub mod columns;
 #[cfg(feature = "server")]
 pub mod config;
 pub mod domain;
 #[cfg(feature = "server")]
 pub mod feed;
+#[cfg(any(feature = "server", feature = "client"))]
+pub mod flags;
 #[cfg(feature = "server")]
 pub mod http;
 pub mod ledger;

@@ -2,9 +2,9 @@
 
 use super::args::ActivityCommand;
 use super::output::{Output, name_request};
-use super::text::table;
 use super::{Ended, locks, thread_text};
 use crate::client::Client;
+use crate::columns::table;
 use crate::wire::activity::Activity;
 use crate::wire::problem::EXIT_DONE;
 

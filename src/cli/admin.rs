@@ -5,8 +5,9 @@ use super::args::{AccessCommand, IdentityCommand};
 use super::connection::{Server, TokenSource};
 use super::locks::print_list;
 use super::output::{Format, Output};
-use super::text::{Fields, table};
+use super::text::Fields;
 use crate::client::{Client, ClientError, Reply};
+use crate::columns::table;
 use crate::wire::admin::{Agent, Grant, Member, NewToken, Repo, Team, Token, User, WhoAmI};
 use crate::wire::problem::EXIT_DONE;
 

@@ -5,7 +5,6 @@
 
 mod activity;
 mod admin;
-mod scope;
 mod setup;
 mod thread;
 mod value;
@@ -21,12 +20,13 @@ use crate::domain::name::LockName;
 use crate::domain::scope::LockKey;
 use crate::domain::text::ShortText;
 use crate::domain::time::{LeaseSeconds, WaitSeconds};
+pub(super) use crate::flags::{LockArgs, ScopeArgs, ScopeIfAny};
+use crate::flags::{named, uuid};
 pub(super) use activity::ActivityCommand;
 pub(super) use admin::{AccessCommand, IdentityCommand};
-pub(super) use scope::{ScopeArgs, ScopeIfAny};
 pub(super) use setup::SetupCommand;
 pub(super) use thread::{BodyArgs, TermsArgs, ThreadCommand, Under};
-use value::{fence_token, lease, limit, named, sequence, server_url, short_text, uuid, wait};
+use value::{fence_token, lease, limit, sequence, server_url, short_text, wait};
 
 const AFTER_HELP: &str = "\
 Environment:
@@ -84,23 +84,6 @@ pub(super) struct Global {
     /// Print the response's JSON on one line, also that of a refusal
     #[arg(long, global = true)]
     pub(super) json: bool,
-}
-
-/// A lock: its name and its scope.
-#[derive(Debug, Clone, Args)]
-pub(super) struct LockArgs {
-    /// The lock's name, like thread-work.42
-    #[arg(value_name = "NAME", value_parser = named::<LockName>("lock_name"))]
-    lock_name: LockName,
-    #[command(flatten)]
-    scope: ScopeArgs,
-}
-
-impl LockArgs {
-    /// The lock.
-    pub(super) fn lock(&self) -> LockKey {
-        LockKey { scope: self.scope.scope(), lock_name: self.lock_name.clone() }
-    }
 }
 
 /// A ticket: its lock and its id.

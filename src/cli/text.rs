@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 
 use serde_json::Value;
 
+use crate::columns::table;
 use crate::domain::id::TicketId;
 use crate::domain::scope::{LockKey, Scope, ScopeKind};
 use crate::wire::cloud_event::CloudEvent;
@@ -33,32 +34,6 @@ impl fmt::Display for Fields {
         let width = self.0.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         self.0.iter().try_for_each(|(name, value)| writeln!(f, "{name:width$}  {value}"))
     }
-}
-
-/// Rows under a heading, aligned. Without rows there is no heading either.
-pub(super) fn table<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
-    let mut text = String::new();
-    if rows.is_empty() {
-        return text;
-    }
-    let length = |cell: &str| cell.chars().count();
-    let widths: [usize; N] = std::array::from_fn(|at| {
-        let cells = rows.iter().map(|row| length(&row[at]));
-        cells.chain([length(heading[at])]).max().unwrap_or(0)
-    });
-    let mut line = |cells: [&str; N]| {
-        let mut line = String::new();
-        for (cell, width) in cells.into_iter().zip(widths) {
-            let _ = write!(line, "{cell:width$}  ");
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    };
-    line(heading);
-    for row in rows {
-        line(std::array::from_fn(|at| row[at].as_str()));
-    }
-    text
 }
 
 /// Milliseconds as seconds with one decimal, rounded down: never more than there is.
@@ -275,13 +250,6 @@ pub(super) fn event(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_table_is_aligned_and_an_empty_one_is_silent() {
-        let rows = [["a".to_owned(), "1".to_owned()], ["é-long".to_owned(), String::new()]];
-        assert_eq!(table(["NAME", "N"], &rows), "NAME    N\na       1\né-long\n");
-        assert_eq!(table(["NAME", "N"], &[]), "");
-    }
 
     #[test]
     fn what_is_left_is_never_rounded_up() {

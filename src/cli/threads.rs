@@ -3,9 +3,9 @@
 use super::args::{TermsArgs, ThreadCommand, Under};
 use super::environment::Environment;
 use super::output::{Output, name_request};
-use super::text::table;
 use super::{Ended, Failure, body, locks, thread_text};
 use crate::client::{Client, NewReply, NewThread, Reply, Terms};
+use crate::columns::table;
 use crate::domain::scope::Scope;
 use crate::domain::thread::{Links, ThreadKey, ThreadState};
 use crate::wire::problem::EXIT_DONE;

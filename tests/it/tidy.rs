@@ -17,14 +17,19 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("ledger", &["domain"]),
     ("wire", &["domain", "ledger"]),
     ("projection", &["domain", "ledger"]),
+    ("audit", &["domain", "ledger", "projection", "wire", "columns"]),
     ("feed", &["domain", "ledger", "projection", "wire"]),
-    ("service", &["domain", "ledger", "projection", "feed", "wire", "clock", "random", "metrics"]),
+    (
+        "service",
+        &["domain", "ledger", "projection", "audit", "feed", "wire", "clock", "random", "metrics"],
+    ),
     (
         "http",
         &[
             "domain",
             "ledger",
             "projection",
+            "audit",
             "feed",
             "service",
             "wire",
@@ -36,15 +41,29 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     // What the program `pearing` does with the pieces above.
     (
         "server",
-        &["domain", "ledger", "service", "http", "wire", "clock", "random", "config", "telemetry"],
+        &[
+            "domain",
+            "ledger",
+            "audit",
+            "service",
+            "http",
+            "wire",
+            "clock",
+            "random",
+            "config",
+            "telemetry",
+            "columns",
+        ],
     ),
     ("client", &["domain", "wire", "clock", "random"]),
-    ("cli", &["domain", "wire", "client", "clock", "random", "manual"]),
+    ("cli", &["domain", "wire", "client", "clock", "random", "manual", "flags", "columns"]),
     ("clock", &["domain"]),
     ("random", &["domain"]),
     ("metrics", &[]),
     ("manual", &[]),
-    ("config", &["domain"]),
+    ("flags", &["domain"]),
+    ("columns", &[]),
+    ("config", &["domain", "flags"]),
     ("telemetry", &["config"]),
 ];
 

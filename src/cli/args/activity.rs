@@ -3,9 +3,9 @@
 use clap::Subcommand;
 
 use super::PageArgs;
-use super::value::{Parsed, invalid, uuid};
 use crate::domain::id::RequestUuid;
 use crate::domain::text::ActivityText;
+use crate::flags::{Parsed, invalid, uuid};
 
 /// A command about what users say they are doing.
 #[derive(Debug, Subcommand)]

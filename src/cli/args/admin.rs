@@ -3,13 +3,14 @@
 use clap::Subcommand;
 
 use super::PageArgs;
-use super::scope::ScopeArgs;
-use super::value::{named, repo, role, short_text, uuid};
+
+use super::value::{role, short_text};
 use crate::domain::access::Role;
 use crate::domain::id::TokenId;
 use crate::domain::name::{TeamName, UserName};
 use crate::domain::scope::Scope;
 use crate::domain::text::ShortText;
+use crate::flags::{ScopeArgs, named, repo, uuid};
 
 /// A command about users and their tokens.
 #[derive(Debug, Subcommand)]

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::PageArgs;
-use super::value::{fence_token, named, repo, short_text, thread_state, uuid};
+use super::value::{fence_token, short_text, thread_state};
 use crate::cli::environment::Environment;
 use crate::domain::id::{FenceToken, ReplyId, RequestUuid};
 use crate::domain::name::LockName;
 use crate::domain::scope::Scope;
 use crate::domain::text::ShortText;
 use crate::domain::thread::{Fence, Link, ReplyKind, ThreadKey, ThreadNumber, ThreadState};
+use crate::flags::{named, repo, uuid};
 
 /// A repository, by its place or by the flag.
 #[derive(Debug, Clone, Args)]

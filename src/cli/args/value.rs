@@ -6,45 +6,15 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use crate::client::ServerUrl;
 use crate::domain::access::Role;
 use crate::domain::id::{FenceToken, Sequence};
-use crate::domain::scope::{Scope, ScopeKind};
 use crate::domain::text::ShortText;
 use crate::domain::thread::ThreadState;
 use crate::domain::time::{LeaseSeconds, WaitSeconds};
-
-/// What is said of a wrong value: the same words as the server's.
-pub(super) fn invalid(field: &str, rule: impl std::fmt::Display) -> String {
-    format!("invalid-argument: {field} {rule}")
-}
-
-pub(super) type Parsed<T> = Result<T, String>;
-
-pub(super) fn named<T>(
-    field: &'static str,
-) -> impl Fn(&str) -> Parsed<T> + Clone + Send + Sync + 'static
-where
-    T: std::str::FromStr<Err: std::fmt::Display>,
-{
-    move |text| text.parse().map_err(|rule| invalid(field, rule))
-}
-
-pub(super) fn uuid<T: std::str::FromStr>(
-    field: &'static str,
-) -> impl Fn(&str) -> Parsed<T> + Clone + Send + Sync + 'static {
-    move |text| text.parse().map_err(|_| invalid(field, "must be a UUID"))
-}
+use crate::flags::{Parsed, invalid};
 
 pub(super) fn short_text(
     field: &'static str,
 ) -> impl Fn(&str) -> Parsed<ShortText> + Clone + Send + Sync + 'static {
     move |text| ShortText::try_from(text.to_owned()).map_err(|rule| invalid(field, rule))
-}
-
-pub(super) fn repo(text: &str) -> Parsed<Scope> {
-    let scope: Scope = text.parse().map_err(|_| invalid("repo", Scope::REPO_RULE))?;
-    match scope.kind() {
-        ScopeKind::Repo(_) => Ok(scope),
-        ScopeKind::Team(_) | ScopeKind::User(_) => Err(invalid("repo", Scope::REPO_RULE)),
-    }
 }
 
 pub(super) fn lease(text: &str) -> Parsed<LeaseSeconds> {
