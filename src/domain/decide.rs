@@ -48,6 +48,18 @@ pub struct Limits {
     pub tokens_per_agent: u32,
 }
 
+impl Limits {
+    /// No limits: what was decided once stands, whatever the limits are now.
+    pub(super) const NONE: Self = Self {
+        live_tickets_per_identity: u32::MAX,
+        live_tickets_per_scope: u32::MAX,
+        places_per_lock: u32::MAX,
+        replies_per_thread: u32::MAX,
+        agents_per_person: u32::MAX,
+        tokens_per_agent: u32::MAX,
+    };
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -133,7 +145,19 @@ pub fn decide(
     caller: Caller,
     command: &Command,
 ) -> Result<Decision, Refusal> {
-    let context = Context { state, past, limits, at, actor: actor(state, at, caller)? };
+    decide_as(state, past, limits, at, actor(state, at, caller)?, command)
+}
+
+/// Decides a command whose caller is known.
+pub(super) fn decide_as(
+    state: &State,
+    past: &Past,
+    limits: &Limits,
+    at: At,
+    actor: Actor,
+    command: &Command,
+) -> Result<Decision, Refusal> {
+    let context = Context { state, past, limits, at, actor };
     let (events, answer) = match command {
         Command::AcquireLock { ticket_id, input } => {
             lock::acquire::acquire(&context, *ticket_id, input)?

@@ -6,6 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::time::Time;
+
 /// A UUID as it is shown: hyphenated, in lower case. Asked with, it may be in any case.
 fn uuid_schema(generator: &mut SchemaGenerator) -> Schema {
     let digit = if generator.contract().is_serialize() { "[0-9a-f]" } else { "[0-9a-fA-F]" };
@@ -103,6 +105,15 @@ impl Sequence {
     #[must_use]
     pub fn plus(self, count: u64) -> Self {
         Self(self.0 + count)
+    }
+
+    /// That of `ledger.restored` at `time`, after the last one that is left: above all that a
+    /// lost part of the ledger can have used, which would have had to issue 2^20 a second ever
+    /// since 1970. It stays below 2^53 until 2242.
+    #[must_use]
+    pub fn after_restore(self, time: Time) -> Self {
+        let seconds = u64::try_from(time.as_millis() / 1000).unwrap_or(0);
+        self.next().max(Self(seconds << 20))
     }
 }
 

@@ -12,6 +12,7 @@ pub mod event;
 pub(crate) mod hex;
 pub mod id;
 pub mod invariant;
+pub mod lawful;
 mod lock;
 pub mod name;
 #[cfg(feature = "planted-bugs")]
