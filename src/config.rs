@@ -1,5 +1,7 @@
 //! The command line of `pearing`. Each flag of the server is an environment variable too.
 
+mod audit;
+
 use std::net::{Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -10,6 +12,8 @@ use clap_complete::Shell;
 
 use crate::domain::Limits;
 use crate::domain::name::UserName;
+
+pub use audit::{AuditCommand, ExportForm, LedgerArgs, point};
 
 /// The lock service: an event-sourced ledger of who holds what, and until when.
 #[derive(Debug, Parser)]
@@ -66,6 +70,9 @@ pub enum Command {
         #[arg(long, env = "PEARING_ACCEPT_LOSS_AFTER", value_name = "SEQUENCE")]
         accept_loss_after: Option<u64>,
     },
+    /// What proves and explains what happened.
+    #[command(flatten)]
+    Audit(AuditCommand),
     /// Print a script that completes command lines in a shell.
     Completions {
         /// Whose script.
@@ -89,11 +96,11 @@ impl Cli {
 /// The exit codes of `pearing`, and what each means.
 pub const EXIT_CODES: &[(&str, &str)] = &[
     ("0", "done; of serve and dev: stopped by a signal, after what was in flight was answered"),
-    ("1", "any other error"),
+    ("1", "any other error; of diff: there is a difference"),
     ("2", "usage"),
     ("3", "there is no ledger in the data directory"),
     ("4", "another process has the data directory open"),
-    ("5", "the ledger is damaged, or a part of it is missing"),
+    ("5", "the ledger is damaged or not whole, or a part of it is missing"),
     ("6", "the storage failed: nothing was acknowledged after that"),
     ("7", "the address can't be listened on"),
     ("70", "a bug: the writer stopped before it could do harm"),
@@ -276,6 +283,7 @@ mod tests {
             Command::Serve { serve, .. } => Some(serve),
             Command::Dev { .. }
             | Command::Init { .. }
+            | Command::Audit(_)
             | Command::Completions { .. }
             | Command::Man { .. } => None,
         }

@@ -25,6 +25,12 @@ fn main() -> ExitCode {
         Command::Serve { data, serve, accept_loss_after } => {
             server::serve(data, serve, *accept_loss_after)
         }
+        Command::Audit(command) => match server::audit(command) {
+            Ok(is_as_hoped) => {
+                return if is_as_hoped { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+            }
+            Err(error) => Err(error),
+        },
         Command::Completions { shell } => {
             return printed(Ok(manual::completions(Cli::complete(), *shell)));
         }

@@ -244,7 +244,7 @@ fn days(record: &Record, issued: &TokenIssued) -> Result<Option<u32>, String> {
     let Some(end) = issued.expires_at else { return Ok(None) };
     let millis = record.time.millis_until(end);
     let days = u32::try_from(millis / MILLIS_A_DAY).ok();
-    let whole = days.filter(|_| millis % MILLIS_A_DAY == 0);
+    let whole = days.filter(|_| millis.is_multiple_of(MILLIS_A_DAY));
     whole.map(Some).ok_or_else(|| "a token lives for whole days".to_owned())
 }
 

@@ -250,6 +250,10 @@ impl Ledger for Gated {
         self.ledger.records_within(after, most, bytes)
     }
 
+    fn frozen(&self) -> Result<Box<dyn Ledger + '_>, LedgerError> {
+        self.ledger.frozen()
+    }
+
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, LedgerError> {
         self.ledger.get(table, key)
     }
@@ -331,6 +335,10 @@ impl<F: Fn() + Send + Sync> Ledger for Eventful<F> {
         let records = self.ledger.records_within(after, most, bytes);
         (self.happens)();
         records
+    }
+
+    fn frozen(&self) -> Result<Box<dyn Ledger + '_>, LedgerError> {
+        self.ledger.frozen()
     }
 
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, LedgerError> {

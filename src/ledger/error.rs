@@ -33,6 +33,12 @@ pub enum LedgerError {
         /// The data directory.
         path: PathBuf,
     },
+    /// Something that writes the whole ledger was begun in the directory, and is not done.
+    #[error("the ledger is not whole: {what}; run the same command again, and it goes on")]
+    Unfinished {
+        /// What.
+        what: &'static str,
+    },
     /// What is stored is not what was written.
     #[error("the ledger is damaged: {what}")]
     Corrupt {

@@ -129,6 +129,11 @@ impl Ledger for MemoryLedger {
         Ok(found)
     }
 
+    fn frozen(&self) -> Result<Box<dyn Ledger + '_>, LedgerError> {
+        let durable = self.lock().durable.clone();
+        Ok(Box::new(Self { inner: Mutex::new(Inner { durable, ..Inner::default() }) }))
+    }
+
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, LedgerError> {
         Ok(self.lock().durable.tables[table as usize].get(key).cloned())
     }

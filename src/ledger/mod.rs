@@ -11,6 +11,7 @@ pub mod codec;
 mod error;
 pub mod keys;
 pub mod memory;
+pub mod pending;
 mod record;
 #[cfg(feature = "server")]
 pub mod rocks;
@@ -138,6 +139,12 @@ pub trait Ledger: Send + Sync {
     /// [`LedgerError::Stopped`], because a failed sync can't be tried again: the operating
     /// system may have dropped the data and would report success. Open the ledger anew.
     fn append(&self, append: &Append) -> Result<(), LedgerError>;
+
+    /// The ledger as it is now, whatever is appended while it is looked at.
+    ///
+    /// # Errors
+    /// As [`records`](Self::records).
+    fn frozen(&self) -> Result<Box<dyn Ledger + '_>, LedgerError>;
 
     /// How long the last append wrote and synced its log; `None` for a ledger that has none.
     fn last_sync(&self) -> Option<Duration> {

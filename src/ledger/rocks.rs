@@ -8,6 +8,8 @@
 //! filters in Rust (a panic would cross into C++), and any retry of a failed write.
 
 mod mark;
+mod reader;
+mod reads;
 mod recovery;
 mod sync_time;
 mod wal;
@@ -20,14 +22,16 @@ use std::sync::{Mutex, RwLock};
 use std::time::Duration;
 
 use rocksdb::{
-    BlockBasedOptions, Cache, ColumnFamilyDescriptor, DB, DBCompressionType, DBRecoveryMode,
-    ErrorKind, InfoLogger, LogLevel, Options, ReadOptions, WriteBatch, WriteOptions, properties,
+    BlockBasedOptions, Cache, ColumnFamilyDescriptor, DB, DBCompressionType, DBRawIterator,
+    DBRecoveryMode, ErrorKind, InfoLogger, LogLevel, Options, WriteBatch, WriteOptions, properties,
 };
 
 use self::mark::{Mark, MarkKeeper};
+pub use self::reader::{Condition, RocksReader};
+use self::reads::{Frozen, Reads};
 use self::recovery::{Logs, Mode, Plan, Verdict};
 use self::sync_time::SyncTime;
-use super::{Append, Hash, Head, Ledger, LedgerError, Pair, Stored, Table};
+use super::{Append, Hash, Head, Ledger, LedgerError, Pair, Put, Stored, Table};
 use crate::domain::id::Sequence;
 
 const RECORDS: &str = "records";
@@ -44,6 +48,9 @@ const INFO_LOG_BYTES_MAX: usize = 4 << 20;
 const INFO_LOGS_MAX: usize = 4;
 /// About one needless read of a block in a hundred.
 const BLOOM_BITS_PER_KEY: f64 = 10.0;
+
+/// No name has such bytes, and no number so many of them.
+const AFTER_EVERY_KEY: [u8; 64] = [u8::MAX; 64];
 
 /// How to open a ledger.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -133,7 +140,7 @@ impl RocksLedger {
     }
 
     fn new(db: DB, mut mark: Mark) -> Result<Self, LedgerError> {
-        let head = last_record(&db)?;
+        let head = Reads::of(&db).head()?;
         mark.write(head.sequence)?;
         let mark = MarkKeeper::start(mark)?;
         let (head, is_stopped) = (RwLock::new(head), Mutex::new(false));
@@ -169,36 +176,22 @@ impl RocksLedger {
             }
         }
     }
+}
 
-    /// The first `most` pairs of a family whose keys begin with `prefix` and come after `after`;
-    /// no more once their values have `bytes`.
-    fn range(
-        &self,
-        family_name: &str,
-        prefix: &[u8],
-        after: &[u8],
-        (most, bytes): (usize, usize),
-    ) -> Result<Vec<Pair>, LedgerError> {
-        let is_from_start = after.is_empty() || after < prefix;
-        let (mut found, mut found_bytes) = (Vec::new(), 0);
-        let mut iterator =
-            self.db.raw_iterator_cf_opt(family(&self.db, family_name), ReadOptions::default());
-        iterator.seek(if is_from_start { prefix } else { after });
-        if !is_from_start && iterator.key() == Some(after) {
-            iterator.next();
+impl RocksLedger {
+    /// Empties every table that is worked out from the records, and writes `put` in the same step.
+    ///
+    /// # Errors
+    /// [`LedgerError`]: then nothing is emptied, or all is.
+    pub fn clear_tables(&self, put: &Put) -> Result<(), LedgerError> {
+        let mut batch = WriteBatch::default();
+        for table in Table::ALL {
+            batch.delete_range_cf(family(&self.db, table.name()), &[][..], &AFTER_EVERY_KEY[..]);
         }
-        while found.len() < most
-            && found_bytes < bytes
-            && let Some((key, value)) = iterator.item()
-            && key.starts_with(prefix)
-        {
-            found_bytes += value.len();
-            found.push((key.to_vec(), value.to_vec()));
-            iterator.next();
-        }
-        // An iterator that has met an error looks like one that is at the end.
-        iterator.status().map_err(|error| storage_error(&error))?;
-        Ok(found)
+        batch.put_cf(family(&self.db, put.table.name()), &put.key, &put.value);
+        let mut options = WriteOptions::default();
+        options.set_sync(true);
+        self.db.write_opt(batch, &options).map_err(|error| storage_error(&error))
     }
 }
 
@@ -232,13 +225,11 @@ impl Ledger for RocksLedger {
         most: usize,
         bytes: usize,
     ) -> Result<Vec<Stored>, LedgerError> {
-        let found = self.range(RECORDS, b"", &after.0.to_be_bytes(), (most, bytes))?;
-        found.iter().map(|(key, value)| stored(key, value)).collect()
+        Reads::of(&self.db).records(after, (most, bytes))
     }
 
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, LedgerError> {
-        let found = self.db.get_cf(family(&self.db, table.name()), key);
-        found.map_err(|error| storage_error(&error))
+        Reads::of(&self.db).get(table, key)
     }
 
     fn scan(
@@ -248,12 +239,21 @@ impl Ledger for RocksLedger {
         after: &[u8],
         most: usize,
     ) -> Result<Vec<Pair>, LedgerError> {
-        self.range(table.name(), prefix, after, (most, usize::MAX))
+        Reads::of(&self.db).range(table.name(), prefix, after, (most, usize::MAX))
+    }
+
+    fn frozen(&self) -> Result<Box<dyn Ledger + '_>, LedgerError> {
+        Ok(Box::new(Frozen::new(&self.db)?))
     }
 }
 
 /// The head of a database, read without changing anything in it.
 fn look(dir: &Path, mode: Mode) -> Result<Head, LedgerError> {
+    Reads::of(&open_to_read(dir, mode)?).head()
+}
+
+/// Opens a database without changing anything in it.
+fn open_to_read(dir: &Path, mode: Mode) -> Result<DB, LedgerError> {
     let mut settings = settings(mode);
     // Without a logger of ours RocksDB would write its own log into the directory.
     settings.set_info_logger(InfoLogger::new_callback_logger(LogLevel::Fatal, |_, _| {}));
@@ -262,13 +262,10 @@ fn look(dir: &Path, mode: Mode) -> Result<Head, LedgerError> {
     let known = DB::list_cf(&settings, &path).map_err(failed)?;
     let mut families = families();
     families.retain(|family| known.iter().any(|name| name == family.name()));
-    DB::open_cf_descriptors_read_only(&settings, path, families, false)
-        .map_err(failed)
-        .and_then(|db| last_record(&db))
+    DB::open_cf_descriptors_read_only(&settings, path, families, false).map_err(failed)
 }
 
-fn last_record(db: &DB) -> Result<Head, LedgerError> {
-    let mut iterator = db.raw_iterator_cf(family(db, RECORDS));
+fn last_record_of(mut iterator: DBRawIterator<'_>) -> Result<Head, LedgerError> {
     iterator.seek_to_last();
     let last = iterator.item().map(|(key, value)| stored(key, value));
     iterator.status().map_err(|error| storage_error(&error))?;

@@ -45,6 +45,10 @@ impl Ledger for Counting {
         self.ledger.records_within(after, most, bytes)
     }
 
+    fn frozen(&self) -> Result<Box<dyn Ledger + '_>, LedgerError> {
+        self.ledger.frozen()
+    }
+
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, LedgerError> {
         self.ledger.get(table, key)
     }

@@ -6,6 +6,7 @@
 pub mod as_of;
 pub mod history;
 pub mod request;
+pub mod snapshot;
 pub mod thread;
 pub mod ticket;
 

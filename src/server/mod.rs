@@ -1,6 +1,10 @@
 //! `pearing` from a data directory to an exit code: open, recover, serve, drain.
 
+mod audit;
+mod progress;
 mod setup;
+
+pub use audit::audit;
 
 use std::convert::Infallible;
 use std::io::{self, Write as _};
@@ -12,14 +16,17 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::clock::LedgerClock;
+use crate::audit::AuditError;
+use crate::clock::{self, LedgerClock};
 use crate::config::ServeOptions;
 use crate::domain::id::Sequence;
 use crate::domain::name::UserName;
+use crate::domain::time::Time;
 use crate::http;
+use crate::ledger::pending::{Gap, Pending};
 use crate::ledger::rocks::{OpenOptions, RocksLedger};
 use crate::ledger::{Ledger, LedgerError};
-use crate::service::recover::{self, Gap};
+use crate::service::recover;
 use crate::service::{Options, Running, Service};
 
 /// How often it is saved when tokens were last used.
@@ -50,22 +57,53 @@ pub enum ServerError {
         /// Why it failed.
         error: io::Error,
     },
+    /// A tool of an auditor has no result, or found a fault.
+    #[error(transparent)]
+    Audit(AuditError),
+    /// Ledger time never goes back, and fence tokens of a restored ledger are made from the clock.
+    #[error(
+        "the clock of this machine says {wall}, which is before {last}, the time of the last \
+         record: set it right first"
+    )]
+    ClockBehind {
+        /// The clock's time.
+        wall: Time,
+        /// The last record's.
+        last: Time,
+    },
     /// The writer broke a rule of its own and stopped before it could do harm.
     #[error("the writer has stopped: this is a bug; nothing unsynced was acknowledged")]
     Bug,
+}
+
+impl From<AuditError> for ServerError {
+    fn from(error: AuditError) -> Self {
+        match error {
+            AuditError::Ledger(error) => Self::Ledger(error),
+            AuditError::Fault(_) | AuditError::Io { .. } | AuditError::Asked(_) => {
+                Self::Audit(error)
+            }
+        }
+    }
 }
 
 impl ServerError {
     /// The exit code of `pearing`, one of [`EXIT_CODES`](crate::config::EXIT_CODES).
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Io { .. } | Self::Ledger(LedgerError::NotEmpty { .. }) => 1,
+            Self::Io { .. }
+            | Self::ClockBehind { .. }
+            | Self::Audit(AuditError::Io { .. } | AuditError::Asked(_))
+            | Self::Ledger(LedgerError::NotEmpty { .. }) => 1,
+            Self::Audit(AuditError::Fault(_)) => 5,
             Self::Ledger(LedgerError::Missing { .. }) => 3,
             Self::Ledger(LedgerError::InUse { .. }) => 4,
-            Self::Ledger(LedgerError::Corrupt { .. }) => 5,
+            Self::Ledger(LedgerError::Corrupt { .. } | LedgerError::Unfinished { .. }) => 5,
             Self::Ledger(
                 LedgerError::Failed { .. } | LedgerError::Stopped | LedgerError::HeadMoved { .. },
             ) => 6,
+            // Made into the ledger's error by the conversion.
+            Self::Audit(AuditError::Ledger(_)) => 6,
             Self::Listen { .. } => 7,
             Self::Bug => 70,
         }
@@ -123,10 +161,12 @@ fn run(
 ) -> Result<(), ServerError> {
     allow_descriptors();
     let (ledger, opened) = RocksLedger::open(data, open)?;
+    let pending = Pending::read(&ledger)?;
+    pending.require_finished()?;
     let gap = if opened.accepted_loss {
         Some(Gap::LossAccepted)
     } else {
-        opened.dropped_tail.then_some(Gap::TornTailDropped)
+        pending.gap.or(opened.dropped_tail.then_some(Gap::TornTailDropped))
     };
     if let Some(gap) = gap {
         tracing::warn!(?gap, "the ledger may have lost its last events: sequences jump");
@@ -165,6 +205,9 @@ async fn recover_and_serve(
     let socket = socket.map_err(|error| ServerError::Listen { listen, error })?;
     let bound = socket.local_addr().map_err(ServerError::io("asking for the address"))?;
     let mut state = recover::replay(&*ledger)?;
+    if matches!(gap, Some(Gap::Restored | Gap::Imported)) && clock::wall() < state.time() {
+        return Err(ServerError::ClockBehind { wall: clock::wall(), last: state.time() });
+    }
     let clock = LedgerClock::anchored_after(state.time());
     recover::resume(&mut state, &*ledger, gap, clock.now())?;
     let service_options = Options {

@@ -44,6 +44,10 @@ impl Ledger for FailStop {
         self.seen(self.ledger.append(append))
     }
 
+    fn frozen(&self) -> Result<Box<dyn Ledger + '_>, LedgerError> {
+        self.seen(self.ledger.frozen())
+    }
+
     fn last_sync(&self) -> Option<Duration> {
         self.ledger.last_sync()
     }

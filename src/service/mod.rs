@@ -16,7 +16,6 @@ mod queue;
 mod readers;
 pub mod recover;
 mod show;
-mod snapshot;
 mod token_use;
 mod watch;
 mod writer;

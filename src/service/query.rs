@@ -158,7 +158,7 @@ impl Service {
     ) -> Result<Page<TicketView, Sequence>, ServiceError> {
         self.look(caller, |state, user| {
             let rest = state.tickets_of(user).filter(|t| t.made_at > after && wanted(t));
-            let views = rest.map(|ticket| show::ticket_view(state, ticket));
+            let views = rest.map(|ticket| TicketView::of(state, ticket));
             Ok(Page::take(views, most, state.head(), |view| view.ticket.made_at))
         })
     }
@@ -201,7 +201,7 @@ impl Service {
         moment: Option<AsOf>,
     ) -> Result<Shown<LockView>, ServiceError> {
         let now = self.now();
-        let view = |state: &State, sequence| show::lock_view(state, lock, sequence);
+        let view = |state: &State, sequence| LockView::of(state, lock, sequence);
         let present = self.look(caller, |state, user| {
             require_read(state, user, &lock.scope)?;
             let sequence = state.head();
@@ -228,7 +228,7 @@ impl Service {
         let page = |state: &State, sequence| {
             let rest =
                 state.locks_in(scope).filter(|(key, _)| Some(key.lock_name.as_str()) > after);
-            let views = rest.map(|(key, _)| show::lock_view(state, key, sequence));
+            let views = rest.map(|(key, _)| LockView::of(state, key, sequence));
             Page::take(views, most, sequence, |view| view.lock.lock_name.to_string())
         };
         let now = self.now();

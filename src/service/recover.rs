@@ -5,38 +5,20 @@
 //! not heartbeat meanwhile (`ledger.recovered`), before anything is settled.
 
 use super::batch::Batch;
-use super::snapshot;
 use crate::domain::event::{Event, LedgerRecovered, LedgerRestored};
-use crate::domain::id::Sequence;
 use crate::domain::name::Actor;
 use crate::domain::text::ShortText;
 use crate::domain::time::Time;
 use crate::domain::{Limits, State, invariant};
 use crate::ledger::chain::link;
+use crate::ledger::pending::{Gap, Pending};
 use crate::ledger::{Head, Ledger, LedgerError, Stored};
+use crate::projection::snapshot;
 
 /// How long a holder that could not heartbeat is waited for after a start, in seconds, at most.
 pub const GRACE_SECONDS: u32 = 10;
 
 const RECORDS_AT_ONCE: usize = 1000;
-
-/// Why the ledger may have lost events that were acknowledged or seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gap {
-    /// A record that was being written when the machine stopped was dropped.
-    TornTailDropped,
-    /// The operator accepted the loss of what comes after a sequence.
-    LossAccepted,
-}
-
-impl Gap {
-    fn reason(self) -> &'static str {
-        match self {
-            Self::TornTailDropped => "torn-tail-dropped",
-            Self::LossAccepted => "loss-accepted",
-        }
-    }
-}
 
 /// The state at the ledger's head: the newest snapshot, and the verified records after it.
 ///
@@ -89,19 +71,15 @@ pub fn resume(
         let last_sequence = batch.state().head();
         let reason = ShortText::try_from(gap.reason().to_owned()).expect("the reason is short");
         let event = Event::LedgerRestored(LedgerRestored { last_sequence, reason });
-        batch.record_at(restored_sequence(last_sequence, now), Actor::Ledger, event);
+        batch.record_at(last_sequence.after_restore(now), Actor::Ledger, event);
     }
     if batch.state().has_holds() {
         let event = Event::LedgerRecovered(LedgerRecovered { grace_seconds: GRACE_SECONDS });
         batch.record(Actor::Ledger, event);
     }
-    let (append, _) = batch.close();
+    let (mut append, _) = batch.close();
+    if gap.is_some() {
+        append.puts.push(Pending::default().put());
+    }
     if append.records.is_empty() { Ok(()) } else { ledger.append(&append) }
-}
-
-/// A sequence above all that a lost part of the ledger can have used: it would have had to issue
-/// 2^20 a second ever since 1970. It stays below 2^53 until 2242.
-fn restored_sequence(head: Sequence, now: Time) -> Sequence {
-    let seconds = u64::try_from(now.as_millis() / 1000).unwrap_or(0);
-    head.next().max(Sequence(seconds << 20))
 }

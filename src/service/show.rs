@@ -3,32 +3,11 @@
 //! Access is judged here only where an answer holds more than the caller's own ticket: the holder
 //! of a lock, and the cycle of a deadlock, are shown as far as the asker may read their scopes.
 
-use crate::domain::id::{Sequence, TicketId};
+use crate::domain::id::TicketId;
 use crate::domain::name::UserName;
-use crate::domain::scope::LockKey;
 use crate::domain::ticket::{End, Phase, Ticket};
 use crate::domain::{Lock, State};
-use crate::wire::view::{
-    ActivityView, CycleEdgeView, HolderView, LockView, TicketAnswer, TicketView,
-};
-
-/// A ticket, with what only the state around it knows.
-pub(crate) fn ticket_view(state: &State, ticket: &Ticket) -> TicketView {
-    TicketView {
-        depth: state.depth(ticket),
-        queue_position: state.queue_position(ticket),
-        ticket: ticket.clone(),
-    }
-}
-
-/// What a user says it is doing, and whether it holds anything.
-pub(crate) fn activity_view(state: &State, user: &UserName) -> ActivityView {
-    ActivityView {
-        user: user.clone(),
-        activity: state.activity(user).cloned(),
-        has_holds: state.is_holder(user),
-    }
-}
+use crate::wire::view::{CycleEdgeView, HolderView, TicketAnswer, TicketView};
 
 /// The answer to a call about one ticket. `find` looks up the tickets of a cycle, live or ended.
 pub(crate) fn ticket_answer(
@@ -47,7 +26,7 @@ pub(crate) fn ticket_answer(
     TicketAnswer {
         holder: lock.map(|lock| holder_view(state, lock)),
         cycle: cycle_view(state, asker, ticket, find),
-        ticket: ticket_view(state, ticket),
+        ticket: TicketView::of(state, ticket),
         is_replay,
         sequence: state.head(),
     }
@@ -88,20 +67,4 @@ fn cycle_view(
         }
     };
     tickets.iter().enumerate().map(edge).collect()
-}
-
-/// A lock; a free one has no holds and no queue. `sequence` is the state that it is taken from.
-pub(crate) fn lock_view(state: &State, key: &LockKey, sequence: Sequence) -> LockView {
-    let view = |id: TicketId| state.ticket(id).map(|ticket| ticket_view(state, ticket));
-    let lock = state.lock(key);
-    let held = lock.into_iter().flat_map(|lock| lock.hold.tickets.iter().copied());
-    let mut queue = Vec::new();
-    // Positions are counted here: to ask for each one's would walk the queue again and again.
-    for (position, place) in (1..).zip(lock.into_iter().flat_map(Lock::places)) {
-        for ticket in place.tickets.iter().filter_map(|id| state.ticket(*id)) {
-            let queue_position = Some(position);
-            queue.push(TicketView { ticket: ticket.clone(), depth: 0, queue_position });
-        }
-    }
-    LockView { lock: key.clone(), holds: held.filter_map(view).collect(), queue, sequence }
 }

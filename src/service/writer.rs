@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use super::batch::{Batch, Closed};
 use super::queue::Company;
-use super::{ActivityTold, Refused, Shared, ThreadTold, Told, measure, show, snapshot};
+use super::{ActivityTold, Refused, Shared, ThreadTold, Told, measure, show};
 use crate::clock;
 use crate::domain::command::{Caller, Command};
 use crate::domain::event::Event;
@@ -27,7 +27,8 @@ use crate::domain::refusal::Refusal;
 use crate::domain::ticket::{Phase, Ticket};
 use crate::domain::{Answer, Limits, State};
 use crate::ledger::{Append, LedgerError};
-use crate::projection;
+use crate::projection::{self, snapshot};
+use crate::wire::view::{ActivityView, LockView, TicketView};
 
 /// How many commands share one append at most. More would keep the first of them waiting.
 const BATCH_COMMANDS_MAX: usize = 1024;
@@ -176,7 +177,7 @@ impl Writer {
                 Ok(Told::Ticket(Box::new(answer)))
             }
             Answer::Lock(lock) => {
-                let view = show::lock_view(&self.state, &lock, self.state.head());
+                let view = LockView::of(&self.state, &lock, self.state.head());
                 Ok(Told::Lock(Box::new(view)))
             }
             Answer::Thread { thread, written, is_replay } => {
@@ -193,7 +194,7 @@ impl Writer {
                 })))
             }
             Answer::Activity { user, is_replay } => {
-                let activity = show::activity_view(&self.state, &user);
+                let activity = ActivityView::of(&self.state, &user);
                 let sequence = self.state.head();
                 Ok(Told::Activity(Box::new(ActivityTold { activity, is_replay, sequence })))
             }
@@ -214,7 +215,7 @@ impl Writer {
             | Refusal::LimitReached { .. } => None,
         };
         let ticket = id.map_or(Ok(None), |id| self.ticket(closed, id))?;
-        let ticket = ticket.map(|ticket| show::ticket_view(&self.state, &ticket));
+        let ticket = ticket.map(|ticket| TicketView::of(&self.state, &ticket));
         Ok(Refused { refusal, ticket, sequence: self.state.head() })
     }
 

@@ -43,6 +43,19 @@ struct Line<'a> {
     data: &'a RawValue,
 }
 
+/// A record's line, as it is stored.
+#[derive(Serialize)]
+struct LineOut<'a> {
+    sequence: Sequence,
+    time: &'a str,
+    actor: &'a str,
+    #[serde(rename = "type")]
+    type_name: &'a str,
+    version: u32,
+    subject: &'a str,
+    data: &'a RawValue,
+}
+
 /// An event on the wire.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CloudEvent<'a> {
@@ -178,6 +191,28 @@ impl<'a> CloudEvent<'a> {
             hash: hash.to_string().into(),
             data: line.data,
         })
+    }
+
+    /// The record's hash, and its stored bytes, put together again. Whether they are what was
+    /// stored, the hash tells.
+    ///
+    /// # Errors
+    /// What of it can't be a record's.
+    pub fn to_stored(&self) -> Result<(Hash, Box<[u8]>), String> {
+        let hash = self.hash.parse().map_err(|error| format!("has a hash that {error}"))?;
+        let sequence = self.sequence().ok_or("has an id that is no sequence")?;
+        let version = self.dataschema.rsplit(':').next().and_then(|version| version.parse().ok());
+        let line = LineOut {
+            sequence,
+            time: &self.time,
+            actor: &self.actor,
+            type_name: self.plain_type(),
+            version: version.ok_or("has a dataschema without a version")?,
+            subject: &self.subject,
+            data: self.data,
+        };
+        let bytes = serde_json::to_vec(&line).map_err(|error| error.to_string())?;
+        Ok((hash, bytes.into()))
     }
 
     /// The sequence; `None` if the id is no number.

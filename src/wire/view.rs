@@ -11,6 +11,7 @@ use crate::domain::scope::{LockKey, Scope};
 use crate::domain::text::ShortText;
 use crate::domain::ticket::Ticket;
 use crate::domain::time::Time;
+use crate::domain::{Lock, State};
 
 /// A ticket and what only the state around it knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,4 +89,44 @@ pub struct LockView {
     pub queue: Vec<TicketView>,
     /// The state that this shows.
     pub sequence: Sequence,
+}
+
+impl TicketView {
+    /// A ticket, with what only the state around it knows.
+    pub fn of(state: &State, ticket: &Ticket) -> TicketView {
+        TicketView {
+            depth: state.depth(ticket),
+            queue_position: state.queue_position(ticket),
+            ticket: ticket.clone(),
+        }
+    }
+}
+
+impl ActivityView {
+    /// What a user says it is doing, and whether it holds anything.
+    pub fn of(state: &State, user: &UserName) -> ActivityView {
+        ActivityView {
+            user: user.clone(),
+            activity: state.activity(user).cloned(),
+            has_holds: state.is_holder(user),
+        }
+    }
+}
+
+impl LockView {
+    /// A lock; a free one has no holds and no queue. `sequence` is the state that it is taken from.
+    pub fn of(state: &State, key: &LockKey, sequence: Sequence) -> LockView {
+        let view = |id: TicketId| state.ticket(id).map(|ticket| TicketView::of(state, ticket));
+        let lock = state.lock(key);
+        let held = lock.into_iter().flat_map(|lock| lock.hold.tickets.iter().copied());
+        let mut queue = Vec::new();
+        // Positions are counted here: to ask for each one's would walk the queue again and again.
+        for (position, place) in (1..).zip(lock.into_iter().flat_map(Lock::places)) {
+            for ticket in place.tickets.iter().filter_map(|id| state.ticket(*id)) {
+                let queue_position = Some(position);
+                queue.push(TicketView { ticket: ticket.clone(), depth: 0, queue_position });
+            }
+        }
+        LockView { lock: key.clone(), holds: held.filter_map(view).collect(), queue, sequence }
+    }
 }

@@ -63,7 +63,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("manual", &[]),
     ("flags", &["domain"]),
     ("columns", &[]),
-    ("config", &["domain", "flags"]),
+    ("config", &["domain", "flags", "projection"]),
     ("telemetry", &["config"]),
 ];
 

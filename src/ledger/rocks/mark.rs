@@ -69,12 +69,7 @@ impl Mark {
             Err(_) => return Err(LedgerError::Missing { path: dir.to_owned() }),
         };
         let mut mark = Self::locked(file, dir)?;
-        let slots = [mark.read(0), mark.read(1)];
-        let mut newest = None;
-        for slot in slots {
-            newest = newest.max(slot.map_err(|e| failed(&path, &e))?);
-        }
-        match newest {
+        match mark.newest().map_err(|e| failed(&path, &e))? {
             Some((turn, sequence)) => {
                 mark.turn = turn;
                 Ok((mark, Some(sequence)))
@@ -84,8 +79,38 @@ impl Mark {
         }
     }
 
+    /// Opens the mark to read it, and keeps writers out, though not other readers. It comes
+    /// without a sequence if it is unreadable.
+    pub(super) fn open_to_read(
+        dir: &Path,
+        has_database: bool,
+    ) -> Result<(Self, Option<Sequence>), LedgerError> {
+        let path = dir.join(FILE_NAME);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(failed(&path, &error));
+            }
+            Err(_) if has_database => return Err(unreadable(&path)),
+            Err(_) => return Err(LedgerError::Missing { path: dir.to_owned() }),
+        };
+        let locked = file.try_lock_shared();
+        let mark = Self::if_locked(locked, file, dir)?;
+        let newest = mark.newest().map_err(|e| failed(&path, &e))?;
+        Ok((mark, newest.map(|(_, sequence)| sequence)))
+    }
+
     fn locked(file: File, dir: &Path) -> Result<Self, LedgerError> {
-        match file.try_lock() {
+        let locked = file.try_lock();
+        Self::if_locked(locked, file, dir)
+    }
+
+    fn if_locked(
+        locked: Result<(), TryLockError>,
+        file: File,
+        dir: &Path,
+    ) -> Result<Self, LedgerError> {
+        match locked {
             Ok(()) => Ok(Self { file, turn: 0 }),
             Err(TryLockError::WouldBlock) => Err(LedgerError::InUse { path: dir.to_owned() }),
             Err(TryLockError::Error(error)) => Err(failed(dir, &error)),
@@ -101,6 +126,11 @@ impl Mark {
         synced.map_err(|e| failed(Path::new(FILE_NAME), &e))?;
         self.turn = turn;
         Ok(())
+    }
+
+    /// The newer slot; `None` if neither holds a mark.
+    fn newest(&self) -> io::Result<Option<(u64, Sequence)>> {
+        Ok(self.read(0)?.max(self.read(1)?))
     }
 
     /// Reads a slot; `None` if it holds no mark.

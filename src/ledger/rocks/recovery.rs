@@ -130,6 +130,11 @@ impl Logs {
         Ok(logs)
     }
 
+    /// Whether a file has damage that RocksDB can't be let read.
+    pub(super) fn have_trap(&self) -> bool {
+        self.faults.iter().any(|(_, fault)| fault.is_trap)
+    }
+
     fn places(&self) -> impl Iterator<Item = String> {
         self.faults.iter().map(|(path, fault)| place(path, *fault))
     }

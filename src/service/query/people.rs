@@ -4,7 +4,7 @@ use super::{Page, require_service};
 use crate::domain::access::User;
 use crate::domain::id::TokenId;
 use crate::domain::name::UserName;
-use crate::service::{Service, ServiceError, show};
+use crate::service::{Service, ServiceError};
 use crate::wire::admin::{Agent, Token};
 use crate::wire::view::ActivityView;
 
@@ -25,7 +25,7 @@ impl Service {
             let users = state.activities_after(after).map(|(user, _)| user);
             let circle = state.access().circle_of(asker);
             let seen = users.filter(|user| circle.sees(user));
-            let views = seen.map(|user| show::activity_view(state, user));
+            let views = seen.map(|user| ActivityView::of(state, user));
             Ok(Page::take(views, most, state.head(), |view| view.user.clone()))
         })
     }

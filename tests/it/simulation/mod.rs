@@ -7,6 +7,7 @@
 mod auditor;
 mod coverage;
 mod judge;
+mod lawful;
 mod naive;
 mod notes;
 mod notes_world;

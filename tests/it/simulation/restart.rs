@@ -8,8 +8,9 @@ use pearing::domain::id::{ReplyId, TicketId};
 use pearing::domain::time::Time;
 use pearing::domain::{Snapshot, State};
 use pearing::ledger::memory::Fault;
+use pearing::ledger::pending::Gap;
 use pearing::projection::{request, ticket};
-use pearing::service::recover::{self, Gap};
+use pearing::service::recover;
 
 use super::run::{Entry, Run, Told, Wrote};
 
@@ -50,8 +51,8 @@ impl Run {
     /// Appends what a start has to say; false if that failed, so that it must start again.
     fn resume(&mut self) -> Result<bool, String> {
         let now = self.now;
-        let gap =
-            self.rng.percent(5).then(|| *self.rng.pick(&[Gap::TornTailDropped, Gap::LossAccepted]));
+        let gaps = [Gap::TornTailDropped, Gap::LossAccepted, Gap::Restored, Gap::Imported];
+        let gap = self.rng.percent(5).then(|| *self.rng.pick(&gaps));
         self.note(Told::Restarted { at: now, gap });
         if self.rng.percent(10) {
             self.ledger.fail_append(1, *self.rng.pick(&[Fault::Lost, Fault::Uncertain]));
@@ -63,6 +64,8 @@ impl Run {
             let reason = gap.map(|gap| match gap {
                 Gap::TornTailDropped => "torn-tail-dropped",
                 Gap::LossAccepted => "loss-accepted",
+                Gap::Restored => "restored",
+                Gap::Imported => "imported",
             });
             self.judge.resumed(now, reason)?;
         }

@@ -15,9 +15,9 @@ use pearing::domain::ticket::TicketInput;
 use pearing::domain::time::Time;
 use pearing::domain::{Answer, Limits, State};
 use pearing::ledger::memory::{Fault, MemoryLedger};
+use pearing::ledger::pending::Gap;
 use pearing::ledger::{Append, Hash, Ledger, LedgerError};
 use pearing::service::batch::Batch;
-use pearing::service::recover::Gap;
 
 use super::coverage::Coverage;
 use super::judge::{Given, Judge};

@@ -32,21 +32,30 @@ struct StoredSnapshot {
 }
 
 /// Whether enough has been appended since the snapshot that stands on `last`.
-pub(super) fn is_due(last: Sequence, state: &State) -> bool {
+pub fn is_due(last: Sequence, state: &State) -> bool {
     let tickets = state.tickets().size_hint().0 as u64;
     let since = state.head().0.saturating_sub(last.0);
     since >= RECORDS_BETWEEN.max(tickets * RECORDS_BETWEEN_PER_TICKET)
 }
 
 /// The sequence that the newest snapshot stands on; zero if there is none.
-pub(super) fn last(ledger: &dyn Ledger) -> Result<Sequence, LedgerError> {
+///
+/// # Errors
+/// [`LedgerError`] if it can't be read.
+pub fn last(ledger: &dyn Ledger) -> Result<Sequence, LedgerError> {
     let value = ledger.get(Table::Meta, &keys::meta(HEAD_KEY))?;
     let bytes = value.and_then(|value| value.try_into().ok());
     Ok(Sequence(bytes.map_or(0, u64::from_be_bytes)))
 }
 
 /// Stores the state, which is that of the ledger's head.
-pub(super) fn save(ledger: &dyn Ledger, state: &State) -> Result<(), LedgerError> {
+///
+/// # Errors
+/// [`LedgerError`] if it can't be written.
+///
+/// # Panics
+/// If it is another one's.
+pub fn save(ledger: &dyn Ledger, state: &State) -> Result<(), LedgerError> {
     let head = ledger.head();
     assert_eq!(head.sequence, state.head(), "a snapshot is of the ledger's head");
     let (hash, state) = (head.hash.to_string(), state.to_snapshot());
@@ -58,26 +67,43 @@ pub(super) fn save(ledger: &dyn Ledger, state: &State) -> Result<(), LedgerError
     ledger.append(&Append { expected_head: head.sequence, records: Vec::new(), puts })
 }
 
-/// The newest snapshot, with the head that it stands on; the empty state if there is none.
-pub(super) fn load(ledger: &dyn Ledger) -> Result<(State, Head), LedgerError> {
-    let Some(value) = ledger.get(Table::Meta, &keys::meta(KEY))? else {
-        return Ok((State::default(), Head::default()));
-    };
+/// The newest snapshot, with the head that it stands on; `None` if there is none, or one that
+/// another version wrote.
+///
+/// # Errors
+/// [`LedgerError`] if it can't be read.
+pub fn read(ledger: &dyn Ledger) -> Result<Option<(State, Head)>, LedgerError> {
+    let Some(value) = ledger.get(Table::Meta, &keys::meta(KEY))? else { return Ok(None) };
     let stored = match serde_json::from_slice::<StoredSnapshot>(&value) {
         Ok(stored) if stored.version == VERSION => stored,
-        Ok(_) | Err(_) => {
-            tracing::warn!("the snapshot is of another version: replaying the whole ledger");
-            return Ok((State::default(), Head::default()));
-        }
+        Ok(_) | Err(_) => return Ok(None),
     };
-    let corrupt = |what: String| LedgerError::Corrupt { what: format!("the snapshot: {what}") };
-    let hash = stored.hash.parse().map_err(|_| corrupt("its hash is none".to_owned()))?;
+    let hash = stored.hash.parse().map_err(|_| corrupt("its hash is none"))?;
     let state = State::from(stored.state);
     let sequence = state.head();
-    let before = Sequence(sequence.0.saturating_sub(1));
+    Ok(Some((state, Head { sequence, hash })))
+}
+
+/// The newest snapshot, or the empty state if there is none, with the head that it stands on.
+///
+/// # Errors
+/// [`LedgerError::Corrupt`] if that head isn't in the ledger, and what a read fails with.
+pub fn load(ledger: &dyn Ledger) -> Result<(State, Head), LedgerError> {
+    let Some((state, head)) = read(ledger)? else {
+        if last(ledger)? > Sequence::ZERO {
+            tracing::warn!("the snapshot is of another version: replaying the whole ledger");
+        }
+        return Ok((State::default(), Head::default()));
+    };
+    let before = Sequence(head.sequence.0.saturating_sub(1));
     let record = ledger.records(before, 1)?.pop();
-    if record.is_none_or(|record| record.sequence != sequence || record.hash != hash) {
-        return Err(corrupt(format!("it stands on record {sequence}, which isn't there")));
+    if record.is_none_or(|record| record.head() != head) {
+        let what = format!("it stands on record {}, which isn't there", head.sequence);
+        return Err(corrupt(&what));
     }
-    Ok((state, Head { sequence, hash }))
+    Ok((state, head))
+}
+
+fn corrupt(what: &str) -> LedgerError {
+    LedgerError::Corrupt { what: format!("the snapshot: {what}") }
 }

@@ -1,0 +1,362 @@
+//! The commands of an auditor: from their flags to what they print.
+
+use std::io::{self, BufWriter, Write as _};
+use std::path::Path;
+
+use serde_json::json;
+
+use super::ServerError;
+use super::progress::Bar;
+use crate::audit::{
+    self, AuditError, Change, Copied, Divergence, Fault, Form, Line, Records, Replay, Source,
+};
+use crate::clock;
+use crate::columns::table;
+use crate::config::{AuditCommand, ExportForm, point};
+use crate::domain::id::Sequence;
+use crate::ledger::Ledger;
+use crate::ledger::pending::Gap;
+use crate::ledger::rocks::Condition;
+use crate::projection::as_of::AsOf;
+use crate::wire::state::LedgerState;
+use crate::wire::verification::Verification;
+
+/// Carries out a command. Says whether what was looked for is so: of `diff`, that nothing is
+/// different.
+///
+/// # Errors
+/// [`ServerError`]; of `verify` also the first fault, after the result was printed.
+pub fn audit(command: &AuditCommand) -> Result<bool, ServerError> {
+    match command {
+        AuditCommand::Verify { ledger, json } => verify(ledger.path(), *json)?,
+        AuditCommand::Rebuild { data } => {
+            let rebuilt = audit::rebuild(data, &mut Bar::new("rebuilding"))?;
+            say(&format!("rebuilt: {}", told(rebuilt)))?;
+        }
+        AuditCommand::Export { ledger, out, after, format } => {
+            let after = Sequence(*after);
+            export(ledger.path(), out.as_deref(), after, *format)?;
+        }
+        AuditCommand::Import { file, data } => {
+            let copied = copy(file, data, Gap::Imported, "importing")?;
+            say(&format!("imported: {}", told(copied)))?;
+        }
+        AuditCommand::Backup { ledger, to } => {
+            let copied = backup(ledger.path(), to)?;
+            say(&format!("backed up and verified: {}", told(copied)))?;
+        }
+        AuditCommand::Restore { from, data } => {
+            let copied = copy(from, data, Gap::Restored, "restoring")?;
+            say(&format!("restored: {}", told(copied)))?;
+        }
+        AuditCommand::Replay { ledger, to, step, from_first, json } => {
+            let ledger = open(ledger.path())?;
+            match step {
+                Some(from) => steps(&*ledger, *from, *to, *from_first, *json)?,
+                None => print_state(&Replay::to(&*ledger, *to, *from_first)?.shown()?, *json)?,
+            }
+        }
+        AuditCommand::Diff { a, b, ledger, data, json } => {
+            let ledger = ledger.as_deref().or(data.as_deref());
+            return match (point(a), point(b)) {
+                (Ok(a), Ok(b)) => diff_points(a, b, ledger, *json),
+                (Err(_), Err(_)) => diff_ledgers(Path::new(a), Path::new(b), *json),
+                (_, _) => Err(AuditError::Asked(
+                    "A and B must both be points of one ledger, or both be ledgers".to_owned(),
+                )
+                .into()),
+            };
+        }
+    }
+    Ok(true)
+}
+
+fn open(path: &Path) -> Result<Box<dyn Ledger>, ServerError> {
+    Ok(Source::open(path)?.into_ledger(&mut Bar::new("reading"))?)
+}
+
+fn say(text: &str) -> Result<(), ServerError> {
+    writeln!(io::stdout(), "{text}").map_err(ServerError::io("printing the result"))
+}
+
+fn told(copied: Copied) -> String {
+    let Copied { records, head, time } = copied;
+    format!(
+        "{records} records, the last one {} at {time} with the hash {}",
+        head.sequence, head.hash
+    )
+}
+
+fn verify(path: &Path, json: bool) -> Result<(), ServerError> {
+    let mut bar = Bar::new("verifying");
+    let (verification, lost) = match Source::open(path)? {
+        Source::Text(input) => (audit::verify::text(input, &mut bar, |_| Ok(()))?, None),
+        Source::Directory(reader, condition) => {
+            let found = audit::verify::ledger(&*reader, &mut bar, |_| Ok(()))?;
+            (found, (condition != Condition::Whole).then_some(condition))
+        }
+    };
+    drop(bar);
+    if json {
+        let text = serde_json::to_string(&verification).expect("its keys are names of fields");
+        say(&text)?;
+    } else {
+        say(&in_words(&verification))?;
+    }
+    match (verification.fault, lost) {
+        (_, Some(Condition::Damaged(error))) => Err(error.into()),
+        (Some(fault), _) => Err(AuditError::Fault(fault).into()),
+        (None, Some(Condition::TornTail)) => {
+            say("The log ends in a write that a crash cut off. It was never acknowledged; a start \
+             drops it.")
+        }
+        (None, None | Some(Condition::Whole)) => Ok(()),
+    }
+}
+
+fn in_words(verification: &Verification) -> String {
+    let Verification { records, sequence, hash, time, fault, has_tables, .. } = verification;
+    let good = match records {
+        0 => "no record is good".to_owned(),
+        _ => format!("{records} records are good, up to {sequence} at {time} with the hash {hash}"),
+    };
+    let tables = if *has_tables { ", and so are the tables" } else { "" };
+    match fault {
+        None => format!("good: {good}{tables}"),
+        Some(Fault { kind, .. }) => format!("NOT good ({}): {good}", kind.as_str()),
+    }
+}
+
+fn export(
+    path: &Path,
+    out: Option<&Path>,
+    after: Sequence,
+    format: ExportForm,
+) -> Result<(), ServerError> {
+    let ledger = open(path)?;
+    let form = match format {
+        ExportForm::Text => Form::Text,
+        ExportForm::Cloudevents => Form::CloudEvents,
+    };
+    let mut bar = Bar::new("exporting");
+    match out {
+        Some(out) => drop(audit::export_to_file(&*ledger, form, out, &mut bar)?),
+        None => {
+            let mut stdout = BufWriter::new(io::stdout().lock());
+            match audit::export(&*ledger, form, after, &mut stdout, &mut bar) {
+                // A reader that has gone away has read enough.
+                Err(AuditError::Io { error, .. }) if error.kind() == io::ErrorKind::BrokenPipe => {}
+                outcome => drop(outcome?),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn copy(from: &Path, data: &Path, gap: Gap, verb: &'static str) -> Result<Copied, ServerError> {
+    let mut source = Source::open(from)?;
+    if let Source::Directory(_, Condition::Damaged(error)) = source {
+        return Err(error.into());
+    }
+    let records = Records::of_source(&mut source);
+    Ok(audit::copy(records, data, gap, clock::wall(), &mut Bar::new(verb))?)
+}
+
+/// Copies to a directory of another name, which gets its own when the copy is verified.
+fn backup(from: &Path, to: &Path) -> Result<Copied, ServerError> {
+    let mut source = Source::open(from)?;
+    if let Source::Directory(_, Condition::Damaged(error)) = source {
+        return Err(error.into());
+    }
+    let records = Records::of_source(&mut source);
+    Ok(audit::backup(records, to, clock::wall(), &mut Bar::new("copying"))?)
+}
+
+fn steps(
+    ledger: &dyn Ledger,
+    from: AsOf,
+    to: Option<AsOf>,
+    is_from_first: bool,
+    json: bool,
+) -> Result<(), ServerError> {
+    let replay = Replay::to(ledger, Some(from), is_from_first)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    replay.each_step(to, |step| {
+        let record = &step.record;
+        let written = if json {
+            let changes: Vec<_> = step.changes.iter().map(change_json).collect();
+            let line = json!({
+                "sequence": record.sequence,
+                "time": record.time,
+                "actor": record.actor,
+                "type": record.event.type_name(),
+                "subject": record.event.subject(),
+                "data": record.event,
+                "changes": changes,
+            });
+            writeln!(out, "{line}")
+        } else {
+            let (sequence, time) = (record.sequence, record.time);
+            let (kind, subject) = (record.event.type_name(), record.event.subject());
+            let head = format!("{sequence}  {time}  {}  {kind}  {subject}", record.actor);
+            let changes: String =
+                step.changes.iter().map(|change| format!("    {change}\n")).collect();
+            write!(out, "{head}\n{changes}")
+        };
+        written.map_err(AuditError::io("printing the steps"))
+    })?;
+    out.flush().map_err(ServerError::io("printing the steps"))
+}
+
+fn change_json(change: &Change) -> serde_json::Value {
+    json!({ "path": change.path, "before": change.before, "after": change.after })
+}
+
+fn print_state(state: &LedgerState, json: bool) -> Result<(), ServerError> {
+    if json {
+        return say(&serde_json::to_string(state).expect("its keys are names of fields"));
+    }
+    say(state_tables(state).trim_end())
+}
+
+fn state_tables(state: &LedgerState) -> String {
+    let text = |part: &dyn std::fmt::Display| part.to_string();
+    let mut parts = vec![format!(
+        "record {} at {}, with the hash {}\n",
+        state.sequence, state.time, state.hash
+    )];
+    let locks: Vec<_> = state
+        .locks
+        .iter()
+        .map(|lock| {
+            let deadline = lock.holds.iter().filter_map(|ticket| ticket.lease_expires_at).max();
+            [
+                text(&lock.scope),
+                text(&lock.lock_name),
+                lock.owner.as_ref().map_or(String::new(), |owner| text(owner)),
+                lock.fence_token.map_or(String::new(), |fence| text(&fence)),
+                text(&lock.depth),
+                deadline.map_or(String::new(), |deadline| text(&deadline)),
+                text(&lock.queue.len()),
+            ]
+        })
+        .collect();
+    parts.push(table(["SCOPE", "LOCK", "OWNER", "FENCE", "DEPTH", "UNTIL", "WAITING"], &locks));
+    let tickets: Vec<_> = state
+        .locks
+        .iter()
+        .flat_map(|lock| lock.holds.iter().chain(&lock.queue))
+        .map(|ticket| {
+            let end = ticket.lease_expires_at.or(ticket.wait_expires_at);
+            [
+                text(&ticket.ticket_id),
+                ticket.state.as_str().to_owned(),
+                text(&ticket.owner),
+                text(&ticket.scope),
+                text(&ticket.lock_name),
+                end.map_or(String::new(), |end| text(&end)),
+            ]
+        })
+        .collect();
+    parts.push(table(["TICKET", "STATE", "OWNER", "SCOPE", "LOCK", "UNTIL"], &tickets));
+    let users: Vec<_> = state
+        .users
+        .iter()
+        .map(|user| {
+            let admin = if user.admin { "admin" } else { "" };
+            let disabled = if user.disabled { "disabled" } else { "" };
+            let tokens = state.tokens.iter().filter(|token| token.user == user.user).count();
+            [text(&user.user), admin.to_owned(), disabled.to_owned(), text(&tokens)]
+        })
+        .collect();
+    parts.push(table(["USER", "ROLE", "STATE", "TOKENS"], &users));
+    let roles = state
+        .members
+        .iter()
+        .map(|member| {
+            [format!("teams/{}", member.team), text(&member.user), member.role.as_str().to_owned()]
+        })
+        .chain(
+            state.grants.iter().map(|grant| {
+                [text(&grant.scope), text(&grant.user), grant.role.as_str().to_owned()]
+            }),
+        );
+    parts.push(table(["SCOPE", "USER", "ROLE"], &roles.collect::<Vec<_>>()));
+    let repos: Vec<_> = state.repos.iter().map(|repo| [text(&repo.repo)]).collect();
+    parts.push(table(["REPOSITORY"], &repos));
+    let threads: Vec<_> = state
+        .threads
+        .iter()
+        .map(|thread| {
+            let (scope, number) = (text(&thread.scope), text(&thread.number));
+            let (replies, title) = (text(&thread.replies_count), text(&thread.title));
+            [scope, number, thread.state.as_str().to_owned(), replies, title]
+        })
+        .collect();
+    parts.push(table(["REPOSITORY", "THREAD", "STATE", "REPLIES", "TITLE"], &threads));
+    let activities: Vec<_> = state
+        .activities
+        .iter()
+        .map(|entry| {
+            let said = entry.activity.as_ref().map_or(String::new(), |said| text(said));
+            [text(&entry.user), said]
+        })
+        .collect();
+    parts.push(table(["USER", "ACTIVITY"], &activities));
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+fn diff_points(a: AsOf, b: AsOf, path: Option<&Path>, json: bool) -> Result<bool, ServerError> {
+    let none = || AuditError::Asked("which ledger? Name it after A and B, or by --data".to_owned());
+    let ledger = open(path.ok_or_else(none)?)?;
+    let before = Replay::to(&*ledger, Some(a), false)?.shown()?;
+    let after = Replay::to(&*ledger, Some(b), false)?.shown()?;
+    let changes = audit::differences(&before, &after);
+    let (from, to) = (before.sequence, after.sequence);
+    if json {
+        let listed: Vec<_> = changes.iter().map(change_json).collect();
+        say(&json!({ "from": from, "to": to, "changes": listed }).to_string())?;
+    } else if changes.is_empty() {
+        say(&format!("nothing is different after record {to} from after record {from}"))?;
+    } else {
+        let lines: Vec<String> = changes.iter().map(Change::to_string).collect();
+        say(&format!("from after record {from} to after record {to}:\n{}", lines.join("\n")))?;
+    }
+    Ok(changes.is_empty())
+}
+
+fn diff_ledgers(a: &Path, b: &Path, json: bool) -> Result<bool, ServerError> {
+    let (mut first, mut second) = (Source::open(a)?, Source::open(b)?);
+    let records = (Records::of_source(&mut first), Records::of_source(&mut second));
+    let divergence = match audit::divergence(records.0, records.1)? {
+        Ok(common) if json => {
+            say(&json!({ "common": common, "a": null, "b": null }).to_string())?;
+            return Ok(true);
+        }
+        Ok(common) => {
+            say(&format!("the two are the same, up to their last record {common}"))?;
+            return Ok(true);
+        }
+        Err(divergence) => divergence,
+    };
+    let Divergence { common, first, second } = divergence;
+    let text = |line: &Line| String::from_utf8_lossy(&line.bytes).into_owned();
+    if json {
+        let side = |line: &Option<Line>| {
+            line.as_ref().map(|line| json!({ "hash": line.hash.to_string(), "record": text(line) }))
+        };
+        say(&json!({ "common": common, "a": side(&first), "b": side(&second) }).to_string())?;
+        return Ok(false);
+    }
+    let side = |path: &Path, line: &Option<Line>| match line {
+        Some(line) => format!("{}:\n  {} {}", path.display(), line.hash, text(line)),
+        None => format!("{}:\n  ends there", path.display()),
+    };
+    say(&format!(
+        "the two are the same up to record {common}; then\n{}\n{}",
+        side(a, &first),
+        side(b, &second)
+    ))?;
+    Ok(false)
+}

@@ -1,0 +1,86 @@
+//! What a verification found.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::id::{LedgerId, Sequence};
+use crate::domain::time::Time;
+
+/// What kind of fault it is, which says what can be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// The storage can't be read there.
+    Storage,
+    /// A line or record that is none, or of a version that this program doesn't know.
+    Record,
+    /// Records are missing, repeated or in another order, or time goes back.
+    Order,
+    /// A record's hash is not that of its bytes and of what comes before it.
+    Chain,
+    /// The chain fits, but the rules don't make this event of the state before it.
+    Rule,
+    /// A table, or the stored snapshot, is not what the records make: rebuild mends it.
+    Table,
+    /// A checkpoint's signature, ledger, sequence or hash doesn't fit.
+    Checkpoint,
+}
+
+impl FaultKind {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Storage => "storage",
+            Self::Record => "record",
+            Self::Order => "order",
+            Self::Chain => "chain",
+            Self::Rule => "rule",
+            Self::Table => "table",
+            Self::Checkpoint => "checkpoint",
+        }
+    }
+}
+
+/// The first thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Fault {
+    /// Its kind.
+    pub kind: FaultKind,
+    /// The record that it is about, or that is missing; null if it is about none.
+    pub sequence: Option<Sequence>,
+    /// What is wrong, in words.
+    pub what: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.sequence {
+            Some(sequence) => write!(f, "record {sequence}: {}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
+/// What was verified, how far it is good, and the first fault.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Verification {
+    /// Whether nothing is wrong.
+    pub is_good: bool,
+    /// The ledger; null if it has no good first record.
+    pub ledger_id: Option<LedgerId>,
+    /// How many records are good, from the first one on.
+    pub records: u64,
+    /// The last good record.
+    pub sequence: Sequence,
+    /// Its hash, which stands for all of them.
+    #[schemars(extend("pattern" = crate::domain::hex::HASH_PATTERN))]
+    pub hash: String,
+    /// Its time.
+    pub time: Time,
+    /// Whether tables and the snapshot were compared too. An exported file has none.
+    pub has_tables: bool,
+    /// The first fault; null if there is none.
+    pub fault: Option<Fault>,
+}
