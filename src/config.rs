@@ -197,6 +197,10 @@ pub struct ServeOptions {
         value_parser = clap::value_parser!(u32).range(1..=10_000)
     )]
     pub feeds_per_identity: u32,
+    /// Where the server makes backups when it is asked to, each in a folder of its own. Best on
+    /// another disk.
+    #[arg(long, env = "PEARING_BACKUP_DIR", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub backup_dir: Option<PathBuf>,
     /// A host that the server is known by, without a port; may be given more than once. On a
     /// loopback address it answers to `localhost`, `127.0.0.1` and `[::1]` besides; elsewhere it
     /// answers to any host if none is given.

@@ -195,6 +195,12 @@ metrics! {
     gauge feed_lag: Gauge = Gauge::default(),
         "pearing_feed_lag_events", [],
         "how many sequences the slowest open feed is behind the head";
+    gauge verified_sequence: Gauge = Gauge::default(),
+        "pearing_verified_sequence", [],
+        "the sequence up to which the last verification of the ledger found everything good";
+    counter ledger_faults: Counter = Counter::default(),
+        "pearing_ledger_faults_total", [],
+        "verifications of the ledger that found a fault";
     gauge uptime: Gauge<f64, AtomicU64> = Gauge::default(),
         "pearing_uptime_seconds", [],
         "how long the server has served";

@@ -77,6 +77,9 @@ pub fn copy(
             break;
         }
         progress.reach(checker.head().sequence);
+        if progress.is_cancelled() {
+            return Err(AuditError::Cancelled);
+        }
     }
     checker.end().map_err(AuditError::Fault)?;
     finish(&target.0, &checker, Some(gap))?;

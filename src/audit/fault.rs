@@ -30,6 +30,9 @@ pub enum AuditError {
         /// Why not.
         error: io::Error,
     },
+    /// It was ended before it was done.
+    #[error("it was ended before it was done")]
+    Cancelled,
     /// What was asked for doesn't fit this ledger.
     #[error("{0}")]
     Asked(String),

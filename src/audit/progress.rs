@@ -8,6 +8,10 @@ pub trait Progress {
     fn begin(&mut self, last: Option<Sequence>);
     /// It has come as far as `sequence`.
     fn reach(&mut self, sequence: Sequence);
+    /// Whether the work is to end before it is done.
+    fn is_cancelled(&self) -> bool {
+        false
+    }
 }
 
 /// Nobody listens.

@@ -21,12 +21,13 @@ const BYTES_MAX: usize = 4 << 20;
 /// `see` is shown each point of the ledger that is good.
 ///
 /// # Errors
-/// [`LedgerError`] if the storage fails; what is damaged is a fault, and no error.
+/// [`AuditError`] if the storage fails, or it is cancelled; what is damaged is a fault, and no
+/// error.
 pub fn ledger(
     ledger: &dyn Ledger,
     progress: &mut dyn Progress,
     mut see: impl FnMut(&Checker) -> Result<(), Fault>,
-) -> Result<Verification, LedgerError> {
+) -> Result<Verification, AuditError> {
     let mut checker = Checker::default();
     let outcome = follow(ledger, &mut checker, progress, &mut see);
     let fault = match outcome {
@@ -36,10 +37,7 @@ pub fn ledger(
             let next = checker.head().sequence.next();
             Some(Fault::of(next, FaultKind::Storage, format!("it can't be read: {what}")))
         }
-        Err(AuditError::Ledger(error)) => return Err(error),
-        Err(AuditError::Io { .. } | AuditError::Asked(_)) => {
-            unreachable!("nothing is read but the ledger")
-        }
+        Err(error) => return Err(error),
     };
     Ok(verification(&checker, true, fault))
 }
@@ -69,6 +67,9 @@ fn follow(
             see(checker).map_err(AuditError::Fault)?;
         }
         progress.reach(checker.head().sequence);
+        if progress.is_cancelled() {
+            return Err(AuditError::Cancelled);
+        }
     }
     checker.end().map_err(AuditError::Fault)?;
     tables.end()

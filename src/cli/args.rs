@@ -5,6 +5,7 @@
 
 mod activity;
 mod admin;
+mod ledger;
 mod setup;
 mod thread;
 mod value;
@@ -24,6 +25,7 @@ pub(super) use crate::flags::{LockArgs, ScopeArgs, ScopeIfAny};
 use crate::flags::{named, uuid};
 pub(super) use activity::ActivityCommand;
 pub(super) use admin::{AccessCommand, IdentityCommand};
+pub(super) use ledger::LedgerCommand;
 pub(super) use setup::SetupCommand;
 pub(super) use thread::{BodyArgs, TermsArgs, ThreadCommand, Under};
 use value::{fence_token, lease, limit, sequence, server_url, short_text, wait};
@@ -278,6 +280,9 @@ pub(super) enum Call {
     /// Scopes and access.
     #[command(flatten)]
     Access(AccessCommand),
+    /// The whole ledger.
+    #[command(flatten)]
+    Ledger(LedgerCommand),
 }
 
 #[cfg(test)]

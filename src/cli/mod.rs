@@ -14,6 +14,7 @@ mod body;
 mod connection;
 mod environment;
 mod events;
+mod ledger;
 mod locks;
 mod output;
 mod private;
@@ -196,6 +197,7 @@ async fn call(
         Call::Thread(command) => threads::thread(&client, output, environment, command).await,
         Call::Identity(command) => admin::identity(&client, output, command).await,
         Call::Access(command) => admin::access(&client, output, command).await,
+        Call::Ledger(command) => ledger::ledger(&client, output, command).await,
     }
 }
 

@@ -70,6 +70,7 @@ mod fake;
 mod feed;
 mod frames;
 mod lease;
+mod ledger;
 mod locks;
 mod threads;
 mod transport;

@@ -228,6 +228,22 @@ impl Client {
         read_answer(response, sent_at).await
     }
 
+    /// Opens an answer that is text, of any length.
+    pub(super) async fn open_text(&self, call: &Call<'_, ()>) -> Result<Response, ClientError> {
+        let request = self.feed_http.get(self.url(call));
+        let response = tokio::time::timeout(ANSWER_TIMEOUT, request.send())
+            .await
+            .map_err(|_| ClientError::Unreachable("no answer in time".to_owned()))?
+            .map_err(|e| no_answer(&e))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        match read_answer(response, BootTime::now()).await {
+            Ok(_) => Err(ClientError::Unexpected("neither text nor a problem".to_owned())),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Opens the event feed, after `cursor` if there is one.
     pub(super) async fn open_feed(
         &self,

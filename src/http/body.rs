@@ -257,7 +257,7 @@ mod tests {
         for [read, described] in &bodies {
             assert_eq!(read, described);
         }
-        let described = operation::ALL.iter().filter_map(|operation| operation.body);
+        let described = operation::all().filter_map(|operation| operation.body);
         let described =
             described.map(|body| body(&mut SchemaGenerator::default()).to_value().to_string());
         assert_eq!(described.collect::<BTreeSet<_>>().len(), bodies.len());

@@ -9,7 +9,7 @@ use axum::http::Method;
 use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 
-use super::admin::{access, repos, teams, tokens, users};
+use super::admin::{access, ledger, repos, teams, tokens, users};
 use super::call::{self, Call};
 use super::failure::Failure;
 use super::request::method_name;
@@ -95,6 +95,12 @@ fn all() -> Vec<Route> {
         route(&operation::LIST_ACCESS, Token, access::list),
         route(&operation::GRANT_ACCESS, Token, access::grant),
         route(&operation::REVOKE_ACCESS, Token, access::revoke),
+        // The whole ledger.
+        route(&operation::EXPORT_LEDGER, Token, ledger::export),
+        route(&operation::GET_LEDGER_VERIFICATION, Token, ledger::verification),
+        route(&operation::VERIFY_LEDGER, Token, ledger::verify),
+        route(&operation::GET_BACKUP, Token, ledger::backup),
+        route(&operation::CREATE_BACKUP, Token, ledger::back_up),
         // Operations.
         route(&operation::GET_LIVENESS, Open, operations::livez),
         route(&operation::GET_READINESS, Open, operations::readyz),
@@ -157,7 +163,7 @@ mod tests {
             .iter()
             .map(|r| (r.method.to_string(), r.path, r.policy == Policy::Open))
             .collect();
-        let operations = operation::ALL.iter();
+        let operations = operation::all();
         let described: BTreeSet<_> =
             operations.map(|o| (o.method.as_str().to_owned(), o.path, o.is_open)).collect();
         assert_eq!(routed, described);

@@ -80,9 +80,10 @@ impl From<AuditError> for ServerError {
     fn from(error: AuditError) -> Self {
         match error {
             AuditError::Ledger(error) => Self::Ledger(error),
-            AuditError::Fault(_) | AuditError::Io { .. } | AuditError::Asked(_) => {
-                Self::Audit(error)
-            }
+            AuditError::Fault(_)
+            | AuditError::Io { .. }
+            | AuditError::Asked(_)
+            | AuditError::Cancelled => Self::Audit(error),
         }
     }
 }
@@ -93,7 +94,7 @@ impl ServerError {
         match self {
             Self::Io { .. }
             | Self::ClockBehind { .. }
-            | Self::Audit(AuditError::Io { .. } | AuditError::Asked(_))
+            | Self::Audit(AuditError::Io { .. } | AuditError::Asked(_) | AuditError::Cancelled)
             | Self::Ledger(LedgerError::NotEmpty { .. }) => 1,
             Self::Audit(AuditError::Fault(_)) => 5,
             Self::Ledger(LedgerError::Missing { .. }) => 3,
@@ -213,12 +214,14 @@ async fn recover_and_serve(
     let service_options = Options {
         limits: options.limits(),
         data: Some(PathBuf::from(data)),
+        backup_dir: options.backup_dir.clone(),
         reserve_bytes: options.disk_reserve_mib.saturating_mul(1 << 20),
     };
     let head = state.head();
     let (service, running) = Service::start(ledger, state, clock, service_options)
         .map_err(ServerError::io("starting the service"))?;
     tracing::info!(address = %bound, %head, "serving");
+    service.verify_in_background();
     greet(&format!("http://{bound}")).map_err(ServerError::io("printing how to connect"))?;
     let http_options = http::Options {
         requests_per_second_per_identity: options.requests_per_second_per_identity,
@@ -281,6 +284,7 @@ async fn until_drained(
             ended.await
         }
     };
+    service.end_long_work();
     match outcome {
         Ok(Ok(())) => {
             service.save_token_use();

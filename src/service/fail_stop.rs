@@ -24,6 +24,11 @@ impl FailStop {
         (Self { ledger, failed: Mutex::new(Some(failed)) }, told)
     }
 
+    /// Tells of a failure.
+    pub(super) fn fail(&self, error: LedgerError) {
+        let _: Result<(), LedgerError> = self.seen(Err(error));
+    }
+
     fn seen<T>(&self, outcome: Result<T, LedgerError>) -> Result<T, LedgerError> {
         if let Err(error) = &outcome
             && let Some(failed) = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take()

@@ -8,8 +8,10 @@ mod admission;
 pub mod batch;
 mod disk;
 pub mod draw;
+mod ending;
 mod fail_stop;
 mod feed_session;
+mod long_work;
 mod measure;
 pub mod query;
 mod queue;
@@ -50,6 +52,7 @@ use crate::wire::view::{ActivityView, LockView, TicketAnswer, TicketView};
 use disk::Disk;
 use fail_stop::FailStop;
 use feed_session::FeedSessions;
+use long_work::LongWork;
 use queue::{Lane, Queue, Rejected};
 use readers::Readers;
 use token_use::TokenUse;
@@ -63,6 +66,8 @@ pub struct Options {
     pub limits: Limits,
     /// Where the ledger lies, if it is on a disk whose free space is to be watched.
     pub data: Option<PathBuf>,
+    /// Where backups are made, if they are.
+    pub backup_dir: Option<PathBuf>,
     /// Free space, in bytes, below which new work is refused.
     pub reserve_bytes: u64,
 }
@@ -90,6 +95,9 @@ struct Shared {
     readers: Readers,
     began: Instant,
     feed_sessions: FeedSessions,
+    fail_stop: Arc<FailStop>,
+    long_work: LongWork,
+    backup_dir: Option<PathBuf>,
 }
 
 /// A token that works, and who it stands for.
@@ -183,9 +191,13 @@ impl Service {
         clock: LedgerClock,
         options: Options,
     ) -> std::io::Result<(Self, Running)> {
-        let (ledger, failed) = FailStop::new(ledger);
+        let (fail_stop, failed) = FailStop::new(ledger);
+        let fail_stop = Arc::new(fail_stop);
         let shared = Arc::new(Shared {
-            ledger: Arc::new(ledger),
+            ledger: Arc::clone(&fail_stop) as Arc<dyn Ledger>,
+            fail_stop,
+            long_work: LongWork::default(),
+            backup_dir: options.backup_dir,
             clock,
             live: Arc::new(Live::new(state.head())),
             head: tokio_watch::Sender::new(state.head()),
@@ -425,32 +437,6 @@ impl Service {
     /// The user that a token stands for, whether or not it still works.
     fn user(&self, token_id: TokenId) -> Option<UserName> {
         self.read(|state| state.access().token(token_id).map(|token| token.user.clone()))
-    }
-
-    /// Takes no new work any more; heartbeats and releases go on until [`stop`](Self::stop).
-    pub fn drain(&self) {
-        self.0.draining.send_replace(true);
-    }
-
-    /// Whether the service takes no new work.
-    pub fn is_draining(&self) -> bool {
-        *self.0.draining.borrow()
-    }
-
-    /// Tells when draining begins: feeds and long polls end then.
-    pub fn draining(&self) -> tokio_watch::Receiver<bool> {
-        self.0.draining.subscribe()
-    }
-
-    /// Has the writer answer what is queued, store a snapshot, and end.
-    pub fn stop(&self) {
-        self.drain();
-        self.0.queue.close();
-    }
-
-    /// Whether the writer has ended: after [`stop`](Self::stop), or on a storage error.
-    pub fn has_stopped(&self) -> bool {
-        self.0.has_stopped.load(Ordering::Acquire)
     }
 
     /// Ledger time now.

@@ -41,7 +41,7 @@ pub fn files() -> BTreeMap<String, Value> {
     }
     let mut answers: Vec<Described> =
         vec![SchemaGenerator::subschema_for::<CloudEvent<'_>>, described::<Problem>()];
-    for operation in operation::ALL {
+    for operation in operation::all() {
         if let Some(body) = operation.body {
             let id = format!("urn:pearing:schema:requests:{}", operation.name);
             let schema = standalone(Contract::Deserialize, body, &id);

@@ -4,14 +4,31 @@
 //! of `pearing-cli` has the operation's name with dashes, and a tool for agents has it as it is.
 //! Deliberately absent: who may call it, which the routes say, and what it does.
 
+/// Declares operations once: a constant for each, and all of them.
+macro_rules! operations {
+    ($($(#[$doc:meta])* $name:ident = $operation:expr;)*) => {
+        $($(#[$doc])* pub const $name: Operation = $operation;)*
+
+        /// Those of this table.
+        pub(super) const TABLE: &[Operation] = &[$($name,)*];
+    };
+}
+
+mod audit;
 mod parameter;
 mod table;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::problem::Code;
+pub use audit::*;
 pub use parameter::{Parameter, Place};
 pub use table::*;
+
+/// Every operation.
+pub fn all() -> impl Iterator<Item = &'static Operation> + Clone {
+    table::TABLE.iter().chain(audit::TABLE)
+}
 
 /// How a shape of JSON is described.
 pub type Described = fn(&mut SchemaGenerator) -> Schema;

@@ -84,3 +84,43 @@ pub struct Verification {
     /// The first fault; null if there is none.
     pub fault: Option<Fault>,
 }
+
+/// How far a verification of the server's own ledger is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VerificationStatus {
+    /// Whether it goes on.
+    pub is_running: bool,
+    /// When it began.
+    pub began_at: Time,
+    /// When it ended; null while it goes on.
+    pub ended_at: Option<Time>,
+    /// The last record that it has passed.
+    pub reached: Sequence,
+    /// The last record of the ledger when it began: it goes no further.
+    pub head: Sequence,
+    /// What it found; null while it goes on, and if it could not be done.
+    pub result: Option<Verification>,
+    /// Why it could not be done.
+    pub error: Option<String>,
+}
+
+/// How far a backup of the server's own ledger is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BackupStatus {
+    /// The name of its directory, which is there once the backup is verified.
+    pub name: String,
+    /// Whether it goes on.
+    pub is_running: bool,
+    /// When it began.
+    pub began_at: Time,
+    /// When it ended; null while it goes on.
+    pub ended_at: Option<Time>,
+    /// The last record that was copied.
+    pub reached: Sequence,
+    /// The last record of the ledger when it began: it has no later one.
+    pub head: Sequence,
+    /// The hash of that record; null until the backup is verified.
+    pub hash: Option<String>,
+    /// Why there is no backup.
+    pub error: Option<String>,
+}

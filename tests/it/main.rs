@@ -10,6 +10,7 @@ mod feed;
 mod frozen;
 mod http;
 mod logs;
+mod long_work;
 mod loss;
 mod matrix;
 mod metrics;

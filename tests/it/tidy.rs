@@ -44,6 +44,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
         &[
             "domain",
             "ledger",
+            "projection",
             "audit",
             "service",
             "http",

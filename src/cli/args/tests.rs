@@ -37,7 +37,7 @@ fn every_command_that_asks_the_server_is_of_an_operation_and_every_operation_has
     let calls = Call::augment_subcommands(clap::Command::new("calls"));
     let commands: BTreeSet<String> =
         calls.get_subcommands().map(|command| command.get_name().replace('-', "_")).collect();
-    let operations = operation::ALL.iter().filter_map(|operation| operation.command);
+    let operations = operation::all().filter_map(|operation| operation.command);
     assert_eq!(commands, operations.map(str::to_owned).collect());
 }
 

@@ -1,9 +1,10 @@
-//! Administration: users, tokens, teams, repositories and access. One file for each noun.
+//! Administration: users, tokens, teams, repositories, access, the ledger. One file for each noun.
 //!
 //! Who may do what is decided by the core; an answer shows the state that the change is in, or a
 //! later one.
 
 pub(super) mod access;
+pub(super) mod ledger;
 pub(super) mod repos;
 pub(super) mod teams;
 pub(super) mod tokens;

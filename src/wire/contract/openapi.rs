@@ -30,7 +30,7 @@ header `Allow` says which.";
 pub(super) fn document() -> Value {
     let mut components = Components::new();
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
-    for operation in operation::ALL {
+    for operation in operation::all() {
         let path = paths.entry(operation.path).or_default();
         let method = operation.method.as_str().to_ascii_lowercase();
         let described = call(operation, &mut components);

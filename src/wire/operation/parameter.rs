@@ -37,6 +37,21 @@ pub(super) const PREFER: Parameter = Parameter {
     schema: |_| json_schema!({ "type": "string", "examples": ["wait=25"] }),
 };
 
+pub(super) const EXPORT_AFTER: Parameter = Parameter {
+    name: "after",
+    place: Place::Query,
+    what: "Begin after this sequence. Left out, it begins with the first record.",
+    schema: SchemaGenerator::subschema_for::<Sequence>,
+};
+
+pub(super) const EXPORT_FORMAT: Parameter = Parameter {
+    name: "format",
+    place: Place::Query,
+    what: "How a record is written: text is its hash, a space and the stored bytes, cloudevents a \
+           CloudEvents JSON object.",
+    schema: |_| json_schema!({ "type": "string", "enum": ["text", "cloudevents"] }),
+};
+
 pub(super) const THREAD_STATE: Parameter = Parameter {
     name: "state",
     place: Place::Query,

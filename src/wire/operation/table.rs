@@ -29,16 +29,6 @@ use crate::wire::request::{
 use crate::wire::thread::{Reply, Thread, ThreadItem};
 use crate::wire::ticket::{Answer as TicketAnswer, Ticket};
 
-/// Declares the operations once: a constant for each, and all of them.
-macro_rules! operations {
-    ($($(#[$doc:meta])* $name:ident = $operation:expr;)*) => {
-        $($(#[$doc])* pub const $name: Operation = $operation;)*
-
-        /// Every operation.
-        pub const ALL: &[Operation] = &[$($name,)*];
-    };
-}
-
 /// Of what makes something, gives something, and writes to a thread.
 const MAKING: &[Code] = &[AlreadyExists, DiskFull];
 const GIVING: &[Code] = &[NotFound, DiskFull];

@@ -100,7 +100,8 @@ fn delete(path: &'static str, kind: Kind, needs: Needs) -> Row {
 }
 
 pub(super) fn rows() -> Vec<Row> {
-    let parts = [locks(), tickets(), threads(), own(), users(), teams(), scopes(), operations()];
+    let mut parts = vec![locks(), tickets(), threads(), own(), users(), teams(), scopes()];
+    parts.extend([ledger(), operations()]);
     parts.into_iter().flatten().collect()
 }
 
@@ -333,6 +334,21 @@ fn scopes() -> Vec<Row> {
             .command("revoke-access {user} {@}")
             .ask(SCOPES, Others, OK)
             .ask(EACH, Absent, NOT_FOUND),
+    ]
+}
+
+fn ledger() -> Vec<Row> {
+    const GOES_ON: Says = (202, "");
+    const BACKUP: &str = "/v1/admin/ledger/backup";
+    const VERIFICATION: &str = "/v1/admin/ledger/verification";
+    vec![
+        get("/v1/admin/ledger", Scope, ServerAdmin).command("export-ledger").once(Others, OK),
+        // A server that starts begins one by itself.
+        get(VERIFICATION, Scope, ServerAdmin).once(Others, OK),
+        post(VERIFICATION, Scope, ServerAdmin).once(Others, GOES_ON),
+        // This server was not told where to make any.
+        get(BACKUP, Scope, ServerAdmin).once(Others, NOT_FOUND),
+        post(BACKUP, Scope, ServerAdmin).command("create-backup").once(Others, NOT_FOUND),
     ]
 }
 

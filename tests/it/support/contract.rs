@@ -25,7 +25,7 @@ pub(super) fn check(method: &str, path_and_query: &str, reply: &Reply) {
     let is_called = |operation: &&Operation| {
         operation.method.as_str() == method && matches(operation.path, path)
     };
-    let Some(operation) = operation::ALL.iter().find(is_called) else { return };
+    let Some(operation) = operation::all().find(is_called) else { return };
     let call = format!("{method} {path_and_query}: {} {}", reply.status, reply.body);
     let at = format!(
         "/paths/{}/{}/responses/{}",

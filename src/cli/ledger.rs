@@ -1,0 +1,106 @@
+//! Commands over the whole ledger: they wait for what the server does, and say how it went.
+
+use std::fs::OpenOptions;
+use std::io::{self, IsTerminal as _, Write};
+use std::time::Duration;
+
+use super::args::LedgerCommand;
+use super::output::Output;
+use super::{Ended, Failure};
+use crate::client::Client;
+use crate::domain::id::Sequence;
+use crate::wire::problem::{EXIT_DONE, EXIT_OTHER};
+use crate::wire::verification::{BackupStatus, VerificationStatus};
+
+/// How often it is asked how far the work is.
+const ASK_EVERY: Duration = Duration::from_millis(500);
+
+/// Runs a command.
+pub(super) async fn ledger(client: &Client, output: &mut Output, command: &LedgerCommand) -> Ended {
+    match command {
+        LedgerCommand::ExportLedger { out, after, format } => {
+            let mut to: Box<dyn Write> = match out {
+                None => Box::new(io::stdout().lock()),
+                Some(path) => {
+                    let stored = |error| Failure::Store(format!("{}: {error}", path.display()));
+                    let made = OpenOptions::new().write(true).create_new(true).open(path);
+                    Box::new(made.map_err(stored)?)
+                }
+            };
+            let mut export = client.export_ledger(*after, format).await?;
+            while let Some(bytes) = export.next().await? {
+                to.write_all(&bytes)?;
+            }
+            to.flush()?;
+            Ok(EXIT_DONE)
+        }
+        LedgerCommand::VerifyLedger => verify(client, output).await,
+        LedgerCommand::CreateBackup => back_up(client, output).await,
+    }
+}
+
+async fn verify(client: &Client, output: &mut Output) -> Ended {
+    let mut reply = client.verify_ledger().await?;
+    let mut progress = Progress::default();
+    while reply.body.is_running {
+        progress.show("verified", reply.body.reached, reply.body.head);
+        tokio::time::sleep(ASK_EVERY).await;
+        reply = client.ledger_verification().await?;
+    }
+    progress.end();
+    let VerificationStatus { result, error, .. } = &reply.body;
+    let said = match (result, error) {
+        (Some(found), _) => {
+            let (records, sequence, hash) = (found.records, found.sequence, &found.hash);
+            let good = format!("{records} records are good, up to {sequence} with the hash {hash}");
+            match &found.fault {
+                None => format!("good: {good}, and so are the tables"),
+                Some(fault) => format!("NOT good ({}): {good}\n{fault}", fault.kind.as_str()),
+            }
+        }
+        (None, error) => format!("not verified: {}", error.as_deref().unwrap_or("unknown why")),
+    };
+    output.result(&reply.json, || said)?;
+    let is_good = result.as_ref().is_some_and(|found| found.is_good);
+    Ok(if is_good { EXIT_DONE } else { EXIT_OTHER })
+}
+
+async fn back_up(client: &Client, output: &mut Output) -> Ended {
+    let mut reply = client.create_backup().await?;
+    let mut progress = Progress::default();
+    while reply.body.is_running {
+        progress.show("copied", reply.body.reached, reply.body.head);
+        tokio::time::sleep(ASK_EVERY).await;
+        reply = client.backup().await?;
+    }
+    progress.end();
+    let BackupStatus { name, head, hash, error, .. } = &reply.body;
+    let said = match hash {
+        Some(hash) => format!("{name}: copied and verified, up to {head} with the hash {hash}"),
+        None => format!("no backup {name}: {}", error.as_deref().unwrap_or("unknown why")),
+    };
+    output.result(&reply.json, || said)?;
+    Ok(if hash.is_some() { EXIT_DONE } else { EXIT_OTHER })
+}
+
+/// A line on the terminal that says how far the work is; elsewhere it says nothing.
+#[derive(Default)]
+struct Progress {
+    is_shown: bool,
+}
+
+impl Progress {
+    fn show(&mut self, verb: &str, reached: Sequence, head: Sequence) {
+        if io::stderr().is_terminal() {
+            // A terminal that is gone needs no news.
+            let _ = write!(io::stderr(), "\r{verb} up to {reached} of {head}");
+            self.is_shown = true;
+        }
+    }
+
+    fn end(&self) {
+        if self.is_shown {
+            let _ = writeln!(io::stderr());
+        }
+    }
+}
