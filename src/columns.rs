@@ -28,6 +28,12 @@ pub fn table<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String
     text
 }
 
+/// How many columns the terminal has that stdout is; `None` if it is none, or says nothing useful.
+pub fn of_terminal() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns >= 40)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

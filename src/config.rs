@@ -1,6 +1,7 @@
 //! The command line of `pearing`. Each flag of the server is an environment variable too.
 
 mod audit;
+mod timeline;
 
 use std::net::{Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
@@ -14,6 +15,7 @@ use crate::domain::Limits;
 use crate::domain::name::UserName;
 
 pub use audit::{AuditCommand, ExportForm, LedgerArgs, point};
+pub use timeline::TimelineArgs;
 
 /// The lock service: an event-sourced ledger of who holds what, and until when.
 #[derive(Debug, Parser)]

@@ -14,6 +14,7 @@ mod rebuild;
 mod replay;
 mod source;
 mod tables;
+pub mod timeline;
 pub mod verify;
 
 pub use copy::{Copied, backup, copy};

@@ -8,6 +8,7 @@ mod admin;
 mod ledger;
 mod setup;
 mod thread;
+mod timeline;
 mod value;
 
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ pub(super) use admin::{AccessCommand, IdentityCommand};
 pub(super) use ledger::LedgerCommand;
 pub(super) use setup::SetupCommand;
 pub(super) use thread::{BodyArgs, TermsArgs, ThreadCommand, Under};
+pub(super) use timeline::TimelineArgs;
 use value::{fence_token, lease, limit, sequence, server_url, short_text, wait};
 
 const AFTER_HELP: &str = "\
@@ -237,6 +239,8 @@ pub(super) enum Call {
         #[command(flatten)]
         page: PageArgs,
     },
+    /// Draw what happened to a lock, or to all locks of a scope
+    LockTimeline(TimelineArgs),
     /// End somebody's hold (administrators of the scope)
     BreakLock {
         #[command(flatten)]

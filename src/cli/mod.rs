@@ -24,6 +24,7 @@ mod signals;
 mod text;
 mod thread_text;
 mod threads;
+mod timeline;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -179,6 +180,7 @@ async fn call(
             let list = client.history(&lock.lock(), &page.into()).await?;
             locks::print_list(output, &list, events::lines, "no events")
         }
+        Call::LockTimeline(args) => timeline::draw(&client, output, args).await,
         Call::BreakLock { lock, fence_token, reason } => {
             let reply = client.break_lock(&lock.lock(), *fence_token, reason).await?;
             locks::print_lock(output, &reply)

@@ -73,6 +73,7 @@ mod lease;
 mod ledger;
 mod locks;
 mod threads;
+mod timeline;
 mod transport;
 mod turn;
 
@@ -82,6 +83,7 @@ pub use feed::{EventFilter, Feed, FeedItem};
 pub use lease::{Lease, LeaseState, LeaseWatch, Lost, NotHeld};
 pub use locks::{Acquire, Page};
 pub use threads::{NewReply, NewThread, Terms};
+pub use timeline::{Drawing, Timeline};
 pub use transport::{Client, Reply};
 pub use turn::{GivenUp, Turn};
 

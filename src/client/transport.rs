@@ -60,6 +60,8 @@ pub(super) struct Call<'a, B> {
     pub(super) repeat: Repeat,
     /// How long the server is asked to hold the answer back, in seconds.
     pub(super) wait_seconds: u32,
+    /// The media type of the answer, if it isn't JSON.
+    pub(super) accept: Option<&'static str>,
 }
 
 impl<'a> Call<'a, ()> {
@@ -72,6 +74,7 @@ impl<'a> Call<'a, ()> {
             body: None,
             repeat: Repeat::Harmless,
             wait_seconds: 0,
+            accept: None,
         }
     }
 
@@ -82,8 +85,8 @@ impl<'a> Call<'a, ()> {
 
 impl<'a, B> Call<'a, B> {
     pub(super) fn send(method: Method, path: &'a [&'a str], body: &'a B, repeat: Repeat) -> Self {
-        let (scope, query) = (None, Vec::new());
-        Self { method, path, scope, query, body: Some(body), repeat, wait_seconds: 0 }
+        let (scope, query, accept) = (None, Vec::new(), None);
+        Self { method, path, scope, query, body: Some(body), repeat, wait_seconds: 0, accept }
     }
 
     pub(super) fn at(self, scope: &'a Scope) -> Self {
@@ -219,6 +222,9 @@ impl Client {
             self.http.request(call.method.clone(), self.url(call)).timeout(ANSWER_TIMEOUT + wait);
         if call.wait_seconds > 0 {
             request = request.header("prefer", format!("wait={}", call.wait_seconds));
+        }
+        if let Some(accept) = call.accept {
+            request = request.header(ACCEPT, accept);
         }
         if let Some(body) = call.body {
             request = request.json(body);

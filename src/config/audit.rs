@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
+use super::timeline::TimelineArgs;
 use crate::flags::invalid;
 use crate::projection::as_of::AsOf;
 
@@ -130,6 +131,8 @@ pub enum AuditCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Draw what happened to a lock, or to all locks of a scope.
+    Timeline(TimelineArgs),
     /// Show what is different between two points of a ledger, or where two ledgers part.
     ///
     /// A and B are both points (a sequence or a time) of one ledger, or both ledgers. The exit

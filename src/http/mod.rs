@@ -35,6 +35,7 @@ mod server;
 mod tests;
 mod threads;
 mod tickets;
+mod timeline;
 mod whoami;
 
 use std::num::NonZeroU32;

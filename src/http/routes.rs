@@ -14,7 +14,8 @@ use super::call::{self, Call};
 use super::failure::Failure;
 use super::request::method_name;
 use super::{
-    Api, activity, agents, docs, events, feed_session, locks, operations, threads, tickets, whoami,
+    Api, activity, agents, docs, events, feed_session, locks, operations, threads, tickets,
+    timeline, whoami,
 };
 use crate::metrics;
 use crate::wire::operation::{self, Operation};
@@ -52,6 +53,8 @@ fn all() -> Vec<Route> {
         route(&operation::LIST_LOCKS, Token, locks::list),
         route(&operation::GET_LOCK, Token, locks::get),
         route(&operation::LOCK_HISTORY, Token, locks::history),
+        // A picture, or text, by what the caller accepts.
+        route(&operation::LOCK_TIMELINE, Token, timeline::get),
         route(&operation::BREAK_LOCK, Token, locks::break_hold),
         route(&operation::ACQUIRE_LOCK, Token, tickets::acquire),
         route(&operation::GET_LOCK_TICKET, Token, tickets::get),

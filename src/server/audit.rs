@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::ServerError;
 use super::progress::Bar;
+use super::{ServerError, timeline};
 use crate::audit::{
     self, AuditError, Change, Copied, Divergence, Fault, Form, Line, Records, Replay, Source,
 };
@@ -56,6 +56,7 @@ pub fn audit(command: &AuditCommand) -> Result<bool, ServerError> {
                 None => print_state(&Replay::to(&*ledger, *to, *from_first)?.shown()?, *json)?,
             }
         }
+        AuditCommand::Timeline(args) => timeline::draw(args)?,
         AuditCommand::Diff { a, b, ledger, data, json } => {
             let ledger = ledger.as_deref().or(data.as_deref());
             return match (point(a), point(b)) {
@@ -71,11 +72,11 @@ pub fn audit(command: &AuditCommand) -> Result<bool, ServerError> {
     Ok(true)
 }
 
-fn open(path: &Path) -> Result<Box<dyn Ledger>, ServerError> {
+pub(super) fn open(path: &Path) -> Result<Box<dyn Ledger>, ServerError> {
     Ok(Source::open(path)?.into_ledger(&mut Bar::new("reading"))?)
 }
 
-fn say(text: &str) -> Result<(), ServerError> {
+pub(super) fn say(text: &str) -> Result<(), ServerError> {
     writeln!(io::stdout(), "{text}").map_err(ServerError::io("printing the result"))
 }
 

@@ -3,6 +3,7 @@
 mod audit;
 mod progress;
 mod setup;
+mod timeline;
 
 pub use audit::audit;
 

@@ -8,6 +8,7 @@
 
 mod people;
 mod threads;
+mod timeline;
 
 use std::time::Duration;
 

@@ -22,6 +22,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::problem::Code;
 pub use audit::*;
+pub(crate) use parameter::MOMENT_PATTERN;
 pub use parameter::{Parameter, Place};
 pub use table::*;
 
@@ -78,8 +79,8 @@ pub enum Content {
     Json(Described),
     /// The feed's frames.
     Feed,
-    /// Text of a media type: a page, or numbers for a machine.
-    Text(&'static str),
+    /// Text of one of some media types: a page, a picture, or numbers for a machine.
+    Text(&'static [&'static str]),
     /// Nothing: it points elsewhere.
     Nothing,
 }

@@ -3,6 +3,7 @@
 mod guide;
 mod manual;
 mod profiles;
+mod timeline;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

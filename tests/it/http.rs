@@ -8,6 +8,7 @@ mod limits;
 mod locks;
 mod reads;
 mod threads;
+mod timeline;
 mod validation;
 
 use serde_json::Value;

@@ -182,6 +182,8 @@ EXPECTED = {
     ("GET /v1/events", "Last-Event-ID"),
     ("GET /v1/locks", "as_of"),
     ("GET /v1/locks/{lock_name}", "as_of"),
+    ("GET /v1/timeline", "from"),
+    ("GET /v1/timeline", "to"),
     ("GET /v1/threads", "as_of"),
     ("GET /v1/threads/{number}", "as_of"),
     # Together with the name of its person it has to be a name.

@@ -239,10 +239,7 @@ fn shared_parameters(components: &mut Components) -> Value {
     let mut repo = in_query("repo", "The repository.", repo);
     repo["required"] = true.into();
     repo["example"] = "teams/platform/website".into();
-    let time = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\
-                [Tt ]([01][0-9]|2[0-3])(:[0-5][0-9]){2}([.][0-9]{1,9})?\
-                ([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])";
-    let as_of = json!({ "type": "string", "pattern": format!("^([0-9]{{1,16}}|{time})$") });
+    let as_of = json!({ "type": "string", "pattern": operation::MOMENT_PATTERN });
     let limit = json!({ "type": "integer", "minimum": 1, "maximum": 1000, "default": 100 });
     json!({
         "scope": scope,
@@ -291,7 +288,12 @@ fn success(operation: &Operation, answer: &Answer, components: &mut Components) 
             "type": "string",
             "description": "Server-sent events, as the AsyncAPI document describes them.",
         } } }),
-        Content::Text(media_type) => json!({ media_type: { "schema": { "type": "string" } } }),
+        Content::Text(media_types) => {
+            let text = |media_type: &&str| {
+                ((*media_type).to_owned(), json!({ "schema": { "type": "string" } }))
+            };
+            media_types.iter().map(text).collect::<Map<_, _>>().into()
+        }
         Content::Nothing => json!({}),
     };
     let mut headers = json!({ "X-Request-Id": header("X-Request-Id") });

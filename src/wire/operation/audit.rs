@@ -17,7 +17,7 @@ operations! {
     .answers(&[Answer {
         status: 200,
         when: "The records, as they are read.",
-        content: Content::Text("text/plain"),
+        content: Content::Text(&["text/plain"]),
     }])
     .no_tool();
     /// Tells of the verification.

@@ -7,6 +7,13 @@ use crate::domain::id::Sequence;
 use crate::domain::name::{Actor, LockName};
 use crate::domain::thread::ThreadState;
 
+/// How a moment is written, a sequence or a time, as a pattern of a JSON Schema.
+pub(crate) const MOMENT_PATTERN: &str = concat!(
+    "^([0-9]{1,16}|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])",
+    "[Tt ]([01][0-9]|2[0-3])(:[0-5][0-9]){2}([.][0-9]{1,9})?",
+    "([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9]))$",
+);
+
 /// Where a parameter stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -107,6 +114,38 @@ pub(super) const LAST_EVENT_ID: Parameter = Parameter {
     what: "Goes on after this sequence, the last one that was seen; wins over after.",
     schema: |_| json_schema!({ "type": "string", "pattern": "^[0-9]{0,16}$" }),
 };
+
+pub(super) const FROM: Parameter = Parameter {
+    name: "from",
+    place: Place::Query,
+    what: "Nothing that was over before this: a sequence or a time, up to now.",
+    schema: moment,
+};
+
+pub(super) const TO: Parameter = Parameter {
+    name: "to",
+    place: Place::Query,
+    what: "Nothing that came after this: a sequence or a time, up to now.",
+    schema: moment,
+};
+
+pub(super) const ONE_LOCK: Parameter = Parameter {
+    name: "lock",
+    place: Place::Query,
+    what: "Only the lock of this name.",
+    schema: SchemaGenerator::subschema_for::<LockName>,
+};
+
+pub(super) const WIDTH: Parameter = Parameter {
+    name: "width",
+    place: Place::Query,
+    what: "How many columns a drawing as text has.",
+    schema: |_| json_schema!({ "type": "integer", "minimum": 40, "maximum": 1000, "default": 100 }),
+};
+
+fn moment(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": MOMENT_PATTERN })
+}
 
 fn globs(_: &mut SchemaGenerator) -> Schema {
     json_schema!({

@@ -6,7 +6,8 @@ use super::Group::{
 use super::Method::{Delete, Get, Post, Put};
 use super::ScopeIn::{One, OneAtMost, Repo as RepoOnly};
 use super::parameter::{
-    ACTOR, AFTER, EXCLUDED_TYPES, LAST_EVENT_ID, LOCK, PREFER, THREAD_STATE, TICKET_STATE, TYPES,
+    ACTOR, AFTER, EXCLUDED_TYPES, FROM, LAST_EVENT_ID, LOCK, ONE_LOCK, PREFER, THREAD_STATE,
+    TICKET_STATE, TO, TYPES, WIDTH,
 };
 use super::{Answer, Content, Operation};
 use crate::wire::activity::Activity as UserActivity;
@@ -103,6 +104,20 @@ operations! {
     .paged()
     .ok::<List<CloudEvent<'static>>>()
     .problems(&[NotFound]);
+    /// Draws what happened to locks.
+    LOCK_TIMELINE = Operation::new(
+        Locks, Get, "/v1/timeline", "lock_timeline",
+        "Draws what happened to a lock, or to all locks of a scope: a picture, or text.",
+    )
+    .scope(One)
+    .parameters(&[ONE_LOCK, FROM, TO, WIDTH])
+    .answers(&[Answer {
+        status: 200,
+        when: "The drawing; as text with Accept: text/plain.",
+        content: Content::Text(&["image/svg+xml", "text/plain"]),
+    }])
+    .problems(&[NotFound])
+    .no_tool();
     /// Breaks a hold.
     BREAK_LOCK = Operation::new(
         Locks, Post, "/v1/locks/{lock_name}/break", "break_lock",
@@ -395,7 +410,7 @@ operations! {
     .answers(&[Answer {
         status: 200,
         when: "As of now.",
-        content: Content::Text("application/openmetrics-text"),
+        content: Content::Text(&["application/openmetrics-text"]),
     }]);
     /// The OpenAPI document.
     GET_OPENAPI = Operation::new(
@@ -419,7 +434,7 @@ operations! {
     .answers(&[Answer {
         status: 200,
         when: "A page that leads there.",
-        content: Content::Text("text/html"),
+        content: Content::Text(&["text/html"]),
     }]);
     /// What the page of the API consists of.
     GET_DOCS_FILE = Operation::new(
@@ -427,6 +442,6 @@ operations! {
         "Shows the page of the API, index.html, and what it loads.",
     )
     .open()
-    .answers(&[Answer { status: 200, when: "The file.", content: Content::Text("*/*") }])
+    .answers(&[Answer { status: 200, when: "The file.", content: Content::Text(&["*/*"]) }])
     .problems(&[NotFound]);
 }

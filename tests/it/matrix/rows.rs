@@ -122,6 +122,10 @@ fn locks() -> Vec<Row> {
             .ask(SCOPES, Others, OK)
             .ask(&[Here], Mine, OK)
             .ask(EACH, Absent, OK),
+        get("/v1/timeline", Scope, Needs::Role(Read))
+            .scoped()
+            .command("lock-timeline {@}")
+            .ask(SCOPES, Others, OK),
         post("/v1/locks/{lock_name}/break", Ticket, Needs::Role(Admin))
             .command("break-lock {lock_name} --fence-token {fence_token} --reason why {@}")
             .body(|lock| {

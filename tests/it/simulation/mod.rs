@@ -17,6 +17,7 @@ mod planted;
 mod restart;
 pub(crate) mod rng;
 mod run;
+mod timeline;
 mod translate;
 mod world;
 
