@@ -6,6 +6,7 @@ mod timeline;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::TypedValueParser;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, ValueHint};
@@ -203,6 +204,37 @@ pub struct ServeOptions {
     /// another disk.
     #[arg(long, env = "PEARING_BACKUP_DIR", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub backup_dir: Option<PathBuf>,
+    /// A key that signs checkpoints, made by `checkpoint-key`: its owner's alone, and outside of
+    /// the data directory. Without it the server signs none.
+    #[arg(
+        long,
+        env = "PEARING_CHECKPOINT_KEY",
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath
+    )]
+    pub checkpoint_key: Option<PathBuf>,
+    /// Where the server keeps checkpoints that it signs by itself, SEQUENCE.checkpoint each: a
+    /// folder that is there, outside of the data directory. Without it the server signs only when
+    /// it is asked.
+    #[arg(
+        long,
+        env = "PEARING_CHECKPOINT_DIR",
+        value_name = "DIR",
+        value_hint = ValueHint::DirPath,
+        requires = "checkpoint_key"
+    )]
+    pub checkpoint_dir: Option<PathBuf>,
+    /// How often it does so, if something happened meanwhile. It does so too when it starts and
+    /// when it ends.
+    #[arg(
+        long,
+        env = "PEARING_CHECKPOINT_EVERY_MINUTES",
+        value_name = "MINUTES",
+        default_value_t = 60,
+        value_parser = clap::value_parser!(u32).range(1..=10_080),
+        requires = "checkpoint_dir"
+    )]
+    pub checkpoint_every_minutes: u32,
     /// A host that the server is known by, without a port; may be given more than once. On a
     /// loopback address it answers to `localhost`, `127.0.0.1` and `[::1]` besides; elsewhere it
     /// answers to any host if none is given.
@@ -240,6 +272,11 @@ fn rate() -> impl TypedValueParser<Value = NonZeroU32> {
 }
 
 impl ServeOptions {
+    /// How often a checkpoint is signed.
+    pub fn checkpoint_every(&self) -> Duration {
+        Duration::from_secs(60) * self.checkpoint_every_minutes
+    }
+
     /// The limits of the core.
     pub fn limits(&self) -> Limits {
         Limits {
@@ -308,6 +345,25 @@ mod tests {
         let own = own.expect("both are in range");
         assert_eq!(own.requests_per_second_per_identity.get(), 7);
         assert_eq!((own.requests_per_second_per_scope.get(), own.feeds_per_identity), (50_000, 3));
+    }
+
+    #[test]
+    fn checkpoints_are_kept_only_where_there_is_a_key_and_are_neither_rare_nor_endless() {
+        let (key, dir) = (["--checkpoint-key", "k"], ["--checkpoint-dir", "d"]);
+        let every = |minutes| ["--checkpoint-every-minutes", minutes];
+        let given = |flags: &[&[&str]]| options(&flags.concat());
+        let own = given(&[&key, &dir, &every("5")]).expect("all is given");
+        assert_eq!(own.checkpoint_every(), Duration::from_secs(300));
+        let own = given(&[&key, &dir]).expect("the rest has a default");
+        assert_eq!(own.checkpoint_every(), Duration::from_secs(3600));
+        assert!(given(&[]).is_some() && given(&[&key]).is_some());
+        assert!(given(&[&key, &dir, &every("10080")]).is_some());
+        for bad in ["0", "10081", "-1", "often"] {
+            assert!(given(&[&key, &dir, &every(bad)]).is_none(), "{bad}");
+        }
+        for bad in [&[&dir[..]][..], &[&every("5")], &[&key, &every("5")]] {
+            assert!(given(bad).is_none(), "{bad:?}");
+        }
     }
 
     #[test]

@@ -27,7 +27,7 @@
 //! | [`client`], [`cli`] | a typed client, and `pearing-cli` on top of it |
 //! | [`server`], [`config`], [`telemetry`] | `pearing` from its command line to its exit code |
 //! | [`metrics`] | what the server measures of itself, in one table |
-//! | [`flags`], [`columns`], [`manual`] | what both programs have: flags, tables of text, man pages |
+//! | [`flags`], [`columns`], [`manual`] | what both programs have: flags, tables, man pages |
 //! | [`clock`], [`random`] | the only readers of clocks, the only source of randomness |
 //!
 //! # What is always true

@@ -201,6 +201,12 @@ metrics! {
     counter ledger_faults: Counter = Counter::default(),
         "pearing_ledger_faults_total", [],
         "verifications of the ledger that found a fault";
+    gauge checkpoint_sequence: Gauge = Gauge::default(),
+        "pearing_checkpoint_sequence", [],
+        "the sequence of the last signed checkpoint that was kept, or 0";
+    counter checkpoint_failures: Counter = Counter::default(),
+        "pearing_checkpoint_failures_total", [],
+        "signed checkpoints that could not be kept";
     gauge uptime: Gauge<f64, AtomicU64> = Gauge::default(),
         "pearing_uptime_seconds", [],
         "how long the server has served";

@@ -1,7 +1,6 @@
 //! Follows a ledger record by record: its order, its chain, its form, its rules.
 //!
-//! A fault is told where it first shows, by the sequence that ought to stand there. The state is
-//! only ever the one of good records.
+//! A fault is told where it first shows. The state is only ever the one of good records.
 
 use super::fault::{Fault, FaultKind};
 use crate::domain::State;
@@ -14,6 +13,16 @@ use crate::ledger::codec::decode;
 use crate::ledger::{Hash, Head, Stored, link};
 
 /// How far a ledger was followed.
+///
+/// A fault is told by the sequence that ought to stand there, which is the one after the last good
+/// record: a changed record by its own, a missing, repeated or misplaced one by the first place
+/// that isn't as it must be. `ledger.restored` alone leaves a gap. A fault in it is told by its own
+/// sequence if that can be read, belongs to its time, and follows on the last good record by what
+/// it says; else by the one after the last good record. If it is missing, that is where the gap
+/// began.
+///
+/// Whatever is changed is found, but for records that are missing at the end: then the ledger is a
+/// shorter one, unless it ends in the middle of what was decided together. Only a checkpoint tells.
 #[derive(Debug, Clone, Default)]
 pub struct Checker {
     state: State,
@@ -56,7 +65,7 @@ impl Checker {
         let place = self.place(&bytes);
         let decoded = decode(&bytes);
         if let Ok(record) = &decoded {
-            self.is_in_order(record)?;
+            self.is_in_order(place, record)?;
         }
         if link(&self.head.hash, &bytes) != hash {
             let what = "its hash is not that of its bytes and the record before";
@@ -64,12 +73,11 @@ impl Checker {
         }
         let record =
             decoded.map_err(|error| Fault::of(place, FaultKind::Record, error.to_string()))?;
-        let at = record.sequence;
         self.course
             .pass(&self.state, &record)
-            .map_err(|rule| Fault::of(at, FaultKind::Rule, rule))?;
+            .map_err(|rule| Fault::of(place, FaultKind::Rule, rule))?;
         let ended = self.state.apply(&record);
-        let stored = Stored { sequence: at, hash, bytes };
+        let stored = Stored { sequence: record.sequence, hash, bytes };
         self.head = stored.head();
         self.records += 1;
         Ok(Good { stored, record, ended })
@@ -89,22 +97,24 @@ impl Checker {
         invariant::check(&self.state).map_err(broken)
     }
 
-    /// The sequence of the record that ought to stand next, whatever its bytes are. Only after a
-    /// gap it takes the bytes' own word for it.
+    /// What a fault in the next record is told by.
     fn place(&self, bytes: &[u8]) -> Sequence {
-        let after_gap = || {
-            let text = std::str::from_utf8(bytes).ok()?;
-            let rest = text.strip_prefix("{\"sequence\":")?;
-            let (number, rest) = rest.split_once(',')?;
-            let is_restored = rest.contains("\"type\":\"ledger.restored\"");
-            number.parse().ok().filter(|_| is_restored).map(Sequence)
-        };
-        after_gap().unwrap_or(self.head.sequence.next())
+        self.behind_gap(bytes).unwrap_or(self.head.sequence.next())
+    }
+
+    /// The sequence of a `ledger.restored`, whatever else is wrong with its bytes.
+    fn behind_gap(&self, bytes: &[u8]) -> Option<Sequence> {
+        let text = String::from_utf8_lossy(bytes);
+        let (number, rest) = text.strip_prefix("{\"sequence\":")?.split_once(",\"time\":\"")?;
+        let (time, rest) = rest.split_once('"')?;
+        let is_restored = rest.contains("\"type\":\"ledger.restored\"");
+        let sequence = number.parse().ok().filter(|_| is_restored).map(Sequence)?;
+        (self.head.sequence.after_restore(time.parse().ok()?) == sequence).then_some(sequence)
     }
 
     /// Whether a record stands in its place. Asked before its hash is, so that a missing record is
     /// told as missing, and not as one whose successor is wrong.
-    fn is_in_order(&self, record: &Record) -> Result<(), Fault> {
+    fn is_in_order(&self, place: Sequence, record: &Record) -> Result<(), Fault> {
         let (last, next) = (self.head.sequence, self.head.sequence.next());
         let wrong = |at: Sequence, what: String| Err(Fault::of(at, FaultKind::Order, what));
         if record.sequence <= last {
@@ -123,8 +133,12 @@ impl Checker {
         }
         if record.time < self.state.time() {
             let what = format!("its time {} is before {}", record.time, self.state.time());
-            return wrong(record.sequence, what);
+            return wrong(place, what);
         }
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

@@ -48,6 +48,7 @@ pub fn copy(
     let target = Target::open(data, gap)?;
     let mut checker = target.check()?;
     records.skip_to(checker.head())?;
+    target.begin()?;
     progress.begin(records.last());
     loop {
         let expected_head = checker.head().sequence;
@@ -71,7 +72,7 @@ pub fn copy(
             return Err(clock_behind(checker.state().time(), now));
         }
         let is_end = stored.is_empty();
-        target.0.append(&Append { expected_head, records: stored, puts })?;
+        target.ledger.append(&Append { expected_head, records: stored, puts })?;
         outcome?;
         if is_end {
             break;
@@ -82,7 +83,7 @@ pub fn copy(
         }
     }
     checker.end().map_err(AuditError::Fault)?;
-    finish(&target.0, &checker, Some(gap))?;
+    finish(&target.ledger, &checker, Some(gap))?;
     Ok(copied(&checker))
 }
 
@@ -149,16 +150,17 @@ fn set_pending(ledger: &RocksLedger, pending: Pending) -> Result<(), LedgerError
 }
 
 /// Where a copy is written.
-struct Target(RocksLedger);
+struct Target {
+    ledger: RocksLedger,
+    /// What it says of itself until the copy is whole.
+    begun: Pending,
+}
 
 impl Target {
     fn open(data: &Path, gap: Gap) -> Result<Self, AuditError> {
         let begun = Pending { unfinished: Some(Unfinished::Copy), gap: Some(gap) };
         let ledger = match RocksLedger::create(data) {
-            Ok(ledger) => {
-                set_pending(&ledger, begun)?;
-                ledger
-            }
+            Ok(ledger) => ledger,
             Err(not_empty @ LedgerError::NotEmpty { .. }) => {
                 let ledger = match RocksLedger::open(data, OpenOptions::default()) {
                     Ok((ledger, _)) => ledger,
@@ -166,24 +168,29 @@ impl Target {
                     Err(error) => return Err(error.into()),
                 };
                 let pending = Pending::read(&ledger)?;
+                // Cut off between its making and its first write.
                 let is_new = ledger.head() == Head::default() && pending == Pending::default();
-                if is_new {
-                    // Cut off between its making and its first write.
-                    set_pending(&ledger, begun)?;
-                } else if pending != begun {
+                // Cut off when all was copied: a backup is yet to be verified then.
+                let is_done = pending == Pending { unfinished: None, ..begun };
+                if !(is_new || is_done || pending == begun) {
                     return Err(not_empty.into());
                 }
                 ledger
             }
             Err(error) => return Err(error.into()),
         };
-        Ok(Self(ledger))
+        Ok(Self { ledger, begun })
+    }
+
+    /// Says that it is not whole yet.
+    fn begin(&self) -> Result<(), LedgerError> {
+        set_pending(&self.ledger, self.begun)
     }
 
     /// Follows what was copied before.
     fn check(&self) -> Result<Checker, AuditError> {
         let mut checker = Checker::default();
-        let mut records = Records::of(&self.0);
+        let mut records = Records::of(&self.ledger);
         while let Some(line) = records.read(Sequence::ZERO)? {
             checker.pass(line.hash, line.bytes).map_err(AuditError::Fault)?;
         }

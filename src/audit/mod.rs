@@ -4,6 +4,7 @@
 //! server that holds the directory, since all of them are a [`Ledger`](crate::ledger::Ledger).
 
 mod check;
+pub mod checkpoint;
 mod copy;
 mod difference;
 mod export;
@@ -16,6 +17,8 @@ mod source;
 mod tables;
 pub mod timeline;
 pub mod verify;
+pub mod who;
+pub mod why;
 
 pub use copy::{Copied, backup, copy};
 pub use difference::{Change, Divergence, differences, divergence};

@@ -11,8 +11,9 @@ use super::lines::{Line, Lines};
 use super::progress::Progress;
 use crate::domain::id::Sequence;
 use crate::ledger::memory::MemoryLedger;
+use crate::ledger::pending::Pending;
 use crate::ledger::rocks::{Condition, RocksReader};
-use crate::ledger::{Append, Head, Ledger};
+use crate::ledger::{Append, Head, Ledger, LedgerError};
 use crate::projection;
 
 const RECORDS_MAX: usize = 1000;
@@ -46,15 +47,36 @@ impl Source {
         Ok(Self::Text(Box::new(BufReader::new(file))))
     }
 
+    /// Refuses a directory that hasn't all that was synced, or in which something was begun that
+    /// is not done.
+    ///
+    /// # Errors
+    /// [`AuditError`]
+    pub fn require_whole(&self) -> Result<(), AuditError> {
+        match self {
+            Self::Directory(_, Condition::Damaged(error)) => Err(error.clone().into()),
+            Self::Directory(reader, Condition::Whole | Condition::TornTail) => {
+                Pending::read(&**reader)?.require_finished()?;
+                if reader.head() == Head::default() {
+                    // Cut off between its making and its first write.
+                    let what = "it has no first record".to_owned();
+                    return Err(LedgerError::Corrupt { what }.into());
+                }
+                Ok(())
+            }
+            Self::Text(_) => Ok(()),
+        }
+    }
+
     /// As a ledger with its tables. One of text is read into memory, and has to be good; one of a
-    /// directory has to have all that was synced.
+    /// directory has to be whole.
     ///
     /// # Errors
     /// [`AuditError`]
     pub fn into_ledger(self, progress: &mut dyn Progress) -> Result<Box<dyn Ledger>, AuditError> {
+        self.require_whole()?;
         match self {
-            Self::Directory(_, Condition::Damaged(error)) => Err(error.into()),
-            Self::Directory(reader, Condition::Whole | Condition::TornTail) => Ok(reader),
+            Self::Directory(reader, _) => Ok(reader),
             Self::Text(input) => Ok(Box::new(load(input, progress)?)),
         }
     }

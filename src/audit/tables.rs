@@ -26,7 +26,10 @@ pub(super) struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    pub(super) fn of(ledger: &'a dyn Ledger) -> Result<Self, LedgerError> {
+    pub(super) fn of(ledger: &'a dyn Ledger) -> Result<Self, AuditError> {
+        if !snapshot::is_sound(ledger)? {
+            return Err(table_fault("the stored snapshot can't be read".to_owned()));
+        }
         let snapshot = snapshot::read(ledger)?;
         Ok(Self { ledger, snapshot, counts: BTreeMap::new(), replaced: BTreeMap::new() })
     }

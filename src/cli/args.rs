@@ -193,6 +193,11 @@ pub(super) enum Call {
         #[arg(long, value_name = "SECONDS", value_parser = wait)]
         wait: Option<WaitSeconds>,
     },
+    /// Explain why a ticket went as it did, with the events that show it
+    WhyLockTicket {
+        #[command(flatten)]
+        ticket: TicketArgs,
+    },
     /// Extend the lease of a held ticket
     HeartbeatLockTicket {
         #[command(flatten)]

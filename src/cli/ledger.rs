@@ -1,7 +1,8 @@
 //! Commands over the whole ledger: they wait for what the server does, and say how it went.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal as _, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use super::args::LedgerCommand;
@@ -21,11 +22,7 @@ pub(super) async fn ledger(client: &Client, output: &mut Output, command: &Ledge
         LedgerCommand::ExportLedger { out, after, format } => {
             let mut to: Box<dyn Write> = match out {
                 None => Box::new(io::stdout().lock()),
-                Some(path) => {
-                    let stored = |error| Failure::Store(format!("{}: {error}", path.display()));
-                    let made = OpenOptions::new().write(true).create_new(true).open(path);
-                    Box::new(made.map_err(stored)?)
-                }
+                Some(path) => Box::new(new_file(path).map_err(not_stored(path))?),
             };
             let mut export = client.export_ledger(*after, format).await?;
             while let Some(bytes) = export.next().await? {
@@ -36,7 +33,35 @@ pub(super) async fn ledger(client: &Client, output: &mut Output, command: &Ledge
         }
         LedgerCommand::VerifyLedger => verify(client, output).await,
         LedgerCommand::CreateBackup => back_up(client, output).await,
+        LedgerCommand::CreateCheckpoint { out } => sign(client, output, out.as_deref()).await,
     }
+}
+
+fn new_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+fn not_stored(path: &Path) -> impl Fn(io::Error) -> Failure {
+    move |error| Failure::Store(format!("{}: {error}", path.display()))
+}
+
+async fn sign(client: &Client, output: &mut Output, out: Option<&Path>) -> Ended {
+    let reply = client.create_checkpoint().await?;
+    let signed = &reply.body;
+    let Some(path) = out else {
+        output.result(&reply.json, || signed.note.clone())?;
+        return Ok(EXIT_DONE);
+    };
+    let write = || {
+        let mut file = new_file(path)?;
+        file.write_all(signed.note.as_bytes())?;
+        file.sync_all()
+    };
+    write().map_err(not_stored(path))?;
+    let (sequence, hash) = (signed.sequence, &signed.hash);
+    let said = || format!("signed: record {sequence} with the hash {hash}; {}", path.display());
+    output.result(&reply.json, said)?;
+    Ok(EXIT_DONE)
 }
 
 async fn verify(client: &Client, output: &mut Output) -> Ended {

@@ -155,6 +155,11 @@ async fn call(
             let wait = wait.unwrap_or_default();
             locks::get_ticket(&client, output, ticket, *exit_status, wait).await
         }
+        Call::WhyLockTicket { ticket } => {
+            let reply = client.why(&ticket.lock(), ticket.ticket_id).await?;
+            output.result(&reply.json, || reply.body.to_string())?;
+            Ok(EXIT_DONE)
+        }
         Call::HeartbeatLockTicket { ticket, lease_seconds } => {
             let lock = ticket.lock();
             let answer = client.heartbeat(&lock, ticket.ticket_id, *lease_seconds).await?;

@@ -5,6 +5,7 @@ use reqwest::{Method, Response};
 use super::error::ClientError;
 use super::transport::{Call, Client, Repeat, Reply};
 use crate::domain::id::Sequence;
+use crate::wire::checkpoint::SignedCheckpoint;
 use crate::wire::verification::{BackupStatus, VerificationStatus};
 
 const VERIFICATION: [&str; 3] = ["admin", "ledger", "verification"];
@@ -42,6 +43,15 @@ impl Client {
     /// As for every call.
     pub async fn backup(&self) -> Result<Reply<BackupStatus>, ClientError> {
         self.call(Call::get(&BACKUP)).await
+    }
+
+    /// Has the server sign a note of its last record.
+    ///
+    /// # Errors
+    /// As for every call.
+    pub async fn create_checkpoint(&self) -> Result<Reply<SignedCheckpoint>, ClientError> {
+        let path = ["admin", "ledger", "checkpoints"];
+        self.call(Call { method: Method::POST, ..Call::get(&path) }).await
     }
 
     /// Opens an export of the ledger after a sequence, as `text` or as `cloudevents`.

@@ -16,6 +16,7 @@ use crate::wire::admin::WhoAmI;
 use crate::wire::list::List;
 use crate::wire::lock::Lock;
 use crate::wire::ticket::{Answer, Ticket};
+use crate::wire::why::Why;
 
 /// What an acquire asks for, apart from the lock. What is `None` is left to the server.
 #[derive(Debug, Clone, Serialize)]
@@ -91,6 +92,20 @@ impl Client {
         let path = ["locks", lock.lock_name.as_str(), "tickets", &id];
         let wait_seconds = wait_seconds.min(LONG_POLL_SECONDS_MAX);
         self.call(Call { wait_seconds, ..Call::get(&path).at(&lock.scope) }).await
+    }
+
+    /// Asks why a ticket went as it did.
+    ///
+    /// # Errors
+    /// As for every call.
+    pub async fn why(
+        &self,
+        lock: &LockKey,
+        ticket_id: TicketId,
+    ) -> Result<Reply<Why>, ClientError> {
+        let id = ticket_id.to_string();
+        let path = ["locks", lock.lock_name.as_str(), "tickets", &id, "why"];
+        self.call(Call::get(&path).at(&lock.scope)).await
     }
 
     /// Extends the lease of a held ticket.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use super::timeline::TimelineArgs;
-use crate::flags::invalid;
+use crate::domain::id::TicketId;
+use crate::flags::{LockArgs, invalid, uuid};
 use crate::projection::as_of::AsOf;
 
 /// Which ledger is read.
@@ -50,9 +51,54 @@ pub enum AuditCommand {
         /// Which ledger.
         #[command(flatten)]
         ledger: LedgerArgs,
+        /// A signed checkpoint that the ledger must extend; can be given more than once
+        #[arg(
+            long,
+            value_name = "FILE",
+            value_hint = ValueHint::FilePath,
+            requires = "checkpoint_key"
+        )]
+        checkpoint: Vec<PathBuf>,
+        /// The public key that proves the checkpoints
+        #[arg(
+            long,
+            value_name = "FILE.pub",
+            value_hint = ValueHint::FilePath,
+            requires = "checkpoint"
+        )]
+        checkpoint_key: Option<PathBuf>,
         /// Print the result as JSON on one line
         #[arg(long)]
         json: bool,
+    },
+    /// Make a key that signs checkpoints, and beside it the public one, FILE.pub.
+    ///
+    /// Keep the key outside of the data directory: who has it can sign anything. The public one is
+    /// what `verify` takes.
+    CheckpointKey {
+        /// The file of the key, which isn't there yet
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        out: PathBuf,
+    },
+    /// Sign a note of a ledger's last record: its sequence, hash and time.
+    ///
+    /// The whole ledger is verified first, as by `verify`; one with a fault is not signed. Of a
+    /// ledger that is served the server makes checkpoints itself: `pearing-cli create-checkpoint`.
+    Checkpoint {
+        /// Which ledger.
+        #[command(flatten)]
+        ledger: LedgerArgs,
+        /// The key, made by checkpoint-key; it must be its owner's alone
+        #[arg(
+            long,
+            env = "PEARING_CHECKPOINT_KEY",
+            value_name = "FILE",
+            value_hint = ValueHint::FilePath
+        )]
+        key: PathBuf,
+        /// The file to write, which isn't there yet [default: stdout]
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        out: Option<PathBuf>,
     },
     /// Write the tables of a data directory anew from its records, and the snapshot.
     ///
@@ -133,6 +179,40 @@ pub enum AuditCommand {
     },
     /// Draw what happened to a lock, or to all locks of a scope.
     Timeline(TimelineArgs),
+    /// Explain why a ticket went as it did, with the events that show it.
+    ///
+    /// Who held what it waited for, whom it stood behind, what freed it, and how it ended. Numbers
+    /// in parentheses are sequences. The same ledger gives the same text, whenever it is asked.
+    #[command(override_usage = "pearing why [OPTIONS] <TICKET> <LEDGER|--data <DIR>>")]
+    Why {
+        /// The ticket's id.
+        #[arg(value_name = "TICKET", value_parser = uuid::<TicketId>("ticket_id"))]
+        ticket_id: TicketId,
+        /// Which ledger.
+        #[command(flatten)]
+        ledger: LedgerArgs,
+        /// Print the story as JSON on one line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show who held a lock at a moment, who waited, until when, and by which events.
+    #[command(override_usage = "pearing who [OPTIONS] \
+        <--repo <REPO>|--team <TEAM>|--user <USER>> <NAME> <LEDGER|--data <DIR>>")]
+    Who {
+        /// Which lock.
+        #[command(flatten)]
+        lock: LockArgs,
+        /// Which ledger.
+        #[command(flatten)]
+        ledger: LedgerArgs,
+        /// The moment: a sequence or a time; the end of what was decided together there
+        /// [default: the end]
+        #[arg(long, value_name = "SEQUENCE|TIME", value_parser = point)]
+        at: Option<AsOf>,
+        /// Print JSON on one line
+        #[arg(long)]
+        json: bool,
+    },
     /// Show what is different between two points of a ledger, or where two ledgers part.
     ///
     /// A and B are both points (a sequence or a time) of one ledger, or both ledgers. The exit

@@ -32,6 +32,12 @@ impl TicketInput {
     pub fn lock(&self) -> LockKey {
         LockKey { scope: self.scope.clone(), lock_name: self.lock_name.clone() }
     }
+
+    /// What a recovery grace at `time` makes of a deadline: at least `time` + min(the lease, the
+    /// grace). Whether the grace is due is asked before.
+    pub fn deadline_after_grace(&self, deadline: Time, time: Time, grace_seconds: u32) -> Time {
+        deadline.max(time.plus_seconds(self.lease_seconds.get().min(grace_seconds)))
+    }
 }
 
 /// A ticket as its events made it.

@@ -58,6 +58,7 @@ fn all() -> Vec<Route> {
         route(&operation::BREAK_LOCK, Token, locks::break_hold),
         route(&operation::ACQUIRE_LOCK, Token, tickets::acquire),
         route(&operation::GET_LOCK_TICKET, Token, tickets::get),
+        route(&operation::WHY_LOCK_TICKET, Token, tickets::why),
         route(&operation::RELEASE_LOCK_TICKET, Holder, tickets::release),
         route(&operation::HEARTBEAT_LOCK_TICKET, Holder, tickets::heartbeat),
         // Threads. Each takes the repository as ?repo=.
@@ -104,6 +105,7 @@ fn all() -> Vec<Route> {
         route(&operation::VERIFY_LEDGER, Token, ledger::verify),
         route(&operation::GET_BACKUP, Token, ledger::backup),
         route(&operation::CREATE_BACKUP, Token, ledger::back_up),
+        route(&operation::CREATE_CHECKPOINT, Token, ledger::sign),
         // Operations.
         route(&operation::GET_LIVENESS, Open, operations::livez),
         route(&operation::GET_READINESS, Open, operations::readyz),

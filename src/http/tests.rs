@@ -81,7 +81,8 @@ impl Started {
         }
         ledger.append(&batch.close().0).expect("the memory doesn't fail");
         let clock = LedgerClock::anchored_after(state.time());
-        let options = Options { limits, data: None, backup_dir: None, reserve_bytes: 0 };
+        let options =
+            Options { limits, data: None, backup_dir: None, checkpoints: None, reserve_bytes: 0 };
         let (service, running) =
             Service::start(ledger.clone(), state, clock, options).expect("a thread");
         Self { service, running, ledger, token }

@@ -89,6 +89,14 @@ pub(super) async fn get(api: Api, call: Call) -> Result<Response, Failure> {
     Ok(response)
 }
 
+/// `GET /v1/locks/{lock_name}/tickets/{ticket_id}/why`
+pub(super) async fn why(api: Api, call: Call) -> Result<Response, Failure> {
+    let (lock, ticket_id, caller) = (call.lock()?, call.ticket_id()?, call.token_id());
+    // Its lock's history may be long: it is read as the past is.
+    let why = api.read_past(move |service| service.why(caller, &lock, ticket_id)).await?;
+    Ok(answer::json(StatusCode::OK, why.sequence, &why))
+}
+
 /// `POST /v1/locks/{lock_name}/tickets/{ticket_id}/heartbeat`
 pub(super) async fn heartbeat(api: Api, call: Call) -> Result<Response, Failure> {
     let (lock, ticket_id) = (call.lock()?, call.ticket_id()?);

@@ -82,7 +82,8 @@ pub struct RocksLedger {
 }
 
 impl RocksLedger {
-    /// Makes an empty ledger in `dir`, which must be empty, or missing.
+    /// Makes an empty ledger in `dir`, which must be empty, or missing, or be one whose making was
+    /// cut off.
     ///
     /// # Errors
     /// [`LedgerError::NotEmpty`] if something is there, [`LedgerError::Failed`] if the directory
@@ -90,11 +91,11 @@ impl RocksLedger {
     pub fn create(dir: &Path) -> Result<Self, LedgerError> {
         let failed = |error| LedgerError::Failed { what: format!("{}: {error}", dir.display()) };
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
-        if dir.read_dir().map_err(failed)?.next().is_some() {
-            return Err(LedgerError::NotEmpty { path: dir.to_owned() });
-        }
         // The mark comes first: it holds the lock on the directory.
-        let mark = Mark::create(dir)?;
+        let mark = match dir.read_dir().map_err(failed)?.next() {
+            None => Mark::create(dir)?,
+            Some(_) => half_made(dir)?,
+        };
         let mut settings = settings(Mode::Absolute);
         settings.create_if_missing(true);
         settings.create_missing_column_families(true);
@@ -245,6 +246,41 @@ impl Ledger for RocksLedger {
     fn frozen(&self) -> Result<Box<dyn Ledger + '_>, LedgerError> {
         Ok(Box::new(Frozen::new(&self.db)?))
     }
+}
+
+/// Takes over a directory whose making was cut off before anything could be written: it has a mark
+/// of nothing, and the beginning of a database without a log. Of any other nothing is changed.
+fn half_made(dir: &Path) -> Result<Mark, LedgerError> {
+    let failed = |error| LedgerError::Failed { what: format!("{}: {error}", dir.display()) };
+    let not_empty = || LedgerError::NotEmpty { path: dir.to_owned() };
+    let rocks = dir.join(ROCKS_DIR);
+    let is_kept =
+        |name: &str| name == "CURRENT" || name.ends_with(".log") || name.ends_with(".sst");
+    let has = |dir: &Path, wanted: &dyn Fn(&str) -> bool| -> std::io::Result<bool> {
+        for entry in dir.read_dir()? {
+            if entry?.file_name().to_str().is_none_or(wanted) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    let has_rocks = rocks.exists();
+    if has(dir, &|name| name != mark::FILE_NAME && name != ROCKS_DIR).map_err(failed)?
+        || has_rocks && has(&rocks, &is_kept).map_err(failed)?
+    {
+        return Err(not_empty());
+    }
+    let (mark, synced) = Mark::open(dir, false, true).map_err(|error| match error {
+        LedgerError::Missing { .. } => not_empty(),
+        error => error,
+    })?;
+    if synced.is_some_and(|synced| synced > Sequence::ZERO) {
+        return Err(not_empty());
+    }
+    if has_rocks {
+        std::fs::remove_dir_all(&rocks).map_err(failed)?;
+    }
+    Ok(mark)
 }
 
 /// The head of a database, read without changing anything in it.

@@ -78,12 +78,27 @@ pub fn resolve(
 /// # Errors
 /// If the ledger can't be read.
 pub fn fold(ledger: &dyn Ledger, rows: Rows<'_>, last: Sequence) -> Result<State, LedgerError> {
+    fold_with(ledger, rows, last, |_, _| {})
+}
+
+/// The same; `see` gets each of the events, with the state after it.
+///
+/// # Errors
+/// As [`fold`].
+pub fn fold_with(
+    ledger: &dyn Ledger,
+    rows: Rows<'_>,
+    last: Sequence,
+    mut see: impl FnMut(&State, &Record),
+) -> Result<State, LedgerError> {
     let mut sequences = history::sequences(ledger, rows, last)?;
     sequences.extend(history::sequences(ledger, Rows::Ledger, last)?);
     sequences.sort_unstable();
     let mut state = State::default();
     history::each_record(ledger, &sequences, |record| {
-        state.apply(&decode(&record)?);
+        let record = decode(&record)?;
+        state.apply(&record);
+        see(&state, &record);
         Ok(())
     })?;
     Ok(state)

@@ -49,16 +49,42 @@ pub fn of_lock(
     after: Sequence,
     most: usize,
 ) -> Result<Vec<Stored>, LedgerError> {
-    let prefix = keys::history_prefix_of_lock(lock);
-    let rows = ledger.scan(Table::History, &prefix, &keys::history(lock, after), most)?;
-    let sequences: Vec<Sequence> =
-        rows.iter().map(|(key, _)| sequence_of(key)).collect::<Result<_, _>>()?;
+    let sequences = of_lock_after(ledger, lock, after, most)?;
     let mut records = Vec::with_capacity(sequences.len());
     each_record(ledger, &sequences, |record| {
         records.push(record);
         Ok(())
     })?;
     Ok(records)
+}
+
+/// The sequences of a lock's events after `after`, up to `most` of them, in order.
+///
+/// # Errors
+/// If the ledger can't be read.
+pub fn of_lock_after(
+    ledger: &dyn Ledger,
+    lock: &LockKey,
+    after: Sequence,
+    most: usize,
+) -> Result<Vec<Sequence>, LedgerError> {
+    let prefix = keys::history_prefix_of_lock(lock);
+    let rows = ledger.scan(Table::History, &prefix, &keys::history(lock, after), most)?;
+    rows.iter().map(|(key, _)| sequence_of(key)).collect()
+}
+
+/// The sequences of the ledger's own events after `after`, up to `most` of them, in order.
+///
+/// # Errors
+/// If the ledger can't be read.
+pub fn of_ledger_after(
+    ledger: &dyn Ledger,
+    after: Sequence,
+    most: usize,
+) -> Result<Vec<Sequence>, LedgerError> {
+    let prefix = keys::history_prefix_of_ledger();
+    let rows = ledger.scan(Table::History, &prefix, &keys::history_of_ledger(after), most)?;
+    rows.iter().map(|(key, _)| sequence_of(key)).collect()
 }
 
 /// The sequences of all rows up to `last`, in order.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::id::Sequence;
 use crate::domain::{Snapshot, State};
-use crate::ledger::{Append, Head, Ledger, LedgerError, Put, Table, keys};
+use crate::ledger::{Append, Hash, Head, Ledger, LedgerError, Put, Table, keys};
 
 /// How many records a start may have to replay, at the least; more where many tickets live, so
 /// that writing snapshots stays a small part of the work.
@@ -82,6 +82,25 @@ pub fn read(ledger: &dyn Ledger) -> Result<Option<(State, Head)>, LedgerError> {
     let state = State::from(stored.state);
     let sequence = state.head();
     Ok(Some((state, Head { sequence, hash })))
+}
+
+/// Whether the stored snapshot, if there is one, can be read or is another version's. A start
+/// passes over one that can't, but somebody who verifies the ledger wants to know.
+///
+/// # Errors
+/// [`LedgerError`] if it can't be looked at.
+pub fn is_sound(ledger: &dyn Ledger) -> Result<bool, LedgerError> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    let Some(value) = ledger.get(Table::Meta, &keys::meta(KEY))? else { return Ok(true) };
+    Ok(match serde_json::from_slice::<Versioned>(&value) {
+        Ok(stored) if stored.version != VERSION => true,
+        Ok(_) => serde_json::from_slice::<StoredSnapshot>(&value)
+            .is_ok_and(|stored| stored.hash.parse::<Hash>().is_ok()),
+        Err(_) => false,
+    })
 }
 
 /// The newest snapshot, or the empty state if there is none, with the head that it stands on.

@@ -1,12 +1,15 @@
 //! The commands of an auditor: from their flags to what they print.
 
+mod explain;
+
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
 use serde_json::json;
 
 use super::progress::Bar;
-use super::{ServerError, timeline};
+use super::{ServerError, checkpoint, timeline};
+use crate::audit::checkpoint::{Proof, PublicKey};
 use crate::audit::{
     self, AuditError, Change, Copied, Divergence, Fault, Form, Line, Records, Replay, Source,
 };
@@ -28,7 +31,20 @@ use crate::wire::verification::Verification;
 /// [`ServerError`]; of `verify` also the first fault, after the result was printed.
 pub fn audit(command: &AuditCommand) -> Result<bool, ServerError> {
     match command {
-        AuditCommand::Verify { ledger, json } => verify(ledger.path(), *json)?,
+        AuditCommand::Verify { ledger, checkpoint, checkpoint_key, json } => {
+            let proof = match checkpoint_key {
+                Some(key) => Proof::read(checkpoint, &PublicKey::read(key)?)?,
+                None => Proof::default(),
+            };
+            verify(ledger.path(), proof, *json)?;
+            if !json && !checkpoint.is_empty() {
+                say(&format!("checkpoints that it extends: {}", checkpoint.len()))?;
+            }
+        }
+        AuditCommand::CheckpointKey { out } => checkpoint::make_key(out)?,
+        AuditCommand::Checkpoint { ledger, key, out } => {
+            checkpoint::sign(ledger.path(), key, out.as_deref())?;
+        }
         AuditCommand::Rebuild { data } => {
             let rebuilt = audit::rebuild(data, &mut Bar::new("rebuilding"))?;
             say(&format!("rebuilt: {}", told(rebuilt)))?;
@@ -57,6 +73,12 @@ pub fn audit(command: &AuditCommand) -> Result<bool, ServerError> {
             }
         }
         AuditCommand::Timeline(args) => timeline::draw(args)?,
+        AuditCommand::Why { ticket_id, ledger, json } => {
+            explain::why(&*open(ledger.path())?, *ticket_id, *json)?;
+        }
+        AuditCommand::Who { lock, ledger, at, json } => {
+            explain::who(&*open(ledger.path())?, &lock.lock(), *at, *json)?;
+        }
         AuditCommand::Diff { a, b, ledger, data, json } => {
             let ledger = ledger.as_deref().or(data.as_deref());
             return match (point(a), point(b)) {
@@ -88,30 +110,51 @@ fn told(copied: Copied) -> String {
     )
 }
 
-fn verify(path: &Path, json: bool) -> Result<(), ServerError> {
+/// What a verification came to.
+pub(super) struct Verified {
+    /// What it found.
+    pub(super) verification: Verification,
+    /// Whether the ledger has all that was synced, and nothing in it is half done.
+    pub(super) whole: Result<(), AuditError>,
+    /// Whether its log ends in a write that a crash had cut off.
+    has_torn_tail: bool,
+}
+
+/// Verifies a ledger, and that it extends some checkpoints.
+pub(super) fn verified(path: &Path, mut proof: Proof) -> Result<Verified, ServerError> {
     let mut bar = Bar::new("verifying");
-    let (verification, lost) = match Source::open(path)? {
-        Source::Text(input) => (audit::verify::text(input, &mut bar, |_| Ok(()))?, None),
+    let source = Source::open(path)?;
+    let whole = source.require_whole();
+    let (found, has_torn_tail) = match source {
+        Source::Text(input) => {
+            let found = audit::verify::text(input, &mut bar, |checker| proof.see(checker))?;
+            (found, false)
+        }
         Source::Directory(reader, condition) => {
-            let found = audit::verify::ledger(&*reader, &mut bar, |_| Ok(()))?;
-            (found, (condition != Condition::Whole).then_some(condition))
+            let found = audit::verify::ledger(&*reader, &mut bar, |checker| proof.see(checker))?;
+            (found, condition == Condition::TornTail)
         }
     };
-    drop(bar);
+    Ok(Verified { verification: proof.end(found), whole, has_torn_tail })
+}
+
+fn verify(path: &Path, proof: Proof, json: bool) -> Result<(), ServerError> {
+    let Verified { verification, whole, has_torn_tail } = verified(path, proof)?;
     if json {
         let text = serde_json::to_string(&verification).expect("its keys are names of fields");
         say(&text)?;
     } else {
         say(&in_words(&verification))?;
     }
-    match (verification.fault, lost) {
-        (_, Some(Condition::Damaged(error))) => Err(error.into()),
-        (Some(fault), _) => Err(AuditError::Fault(fault).into()),
-        (None, Some(Condition::TornTail)) => {
+    // What is missing, or was never written, explains the faults.
+    whole?;
+    match verification.fault {
+        Some(fault) => Err(AuditError::Fault(fault).into()),
+        None if has_torn_tail && !json => {
             say("The log ends in a write that a crash cut off. It was never acknowledged; a start \
              drops it.")
         }
-        (None, None | Some(Condition::Whole)) => Ok(()),
+        None => Ok(()),
     }
 }
 
@@ -156,9 +199,7 @@ fn export(
 
 fn copy(from: &Path, data: &Path, gap: Gap, verb: &'static str) -> Result<Copied, ServerError> {
     let mut source = Source::open(from)?;
-    if let Source::Directory(_, Condition::Damaged(error)) = source {
-        return Err(error.into());
-    }
+    source.require_whole()?;
     let records = Records::of_source(&mut source);
     Ok(audit::copy(records, data, gap, clock::wall(), &mut Bar::new(verb))?)
 }
@@ -166,9 +207,7 @@ fn copy(from: &Path, data: &Path, gap: Gap, verb: &'static str) -> Result<Copied
 /// Copies to a directory of another name, which gets its own when the copy is verified.
 fn backup(from: &Path, to: &Path) -> Result<Copied, ServerError> {
     let mut source = Source::open(from)?;
-    if let Source::Directory(_, Condition::Damaged(error)) = source {
-        return Err(error.into());
-    }
+    source.require_whole()?;
     let records = Records::of_source(&mut source);
     Ok(audit::backup(records, to, clock::wall(), &mut Bar::new("copying"))?)
 }

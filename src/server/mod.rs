@@ -1,6 +1,7 @@
 //! `pearing` from a data directory to an exit code: open, recover, serve, drain.
 
 mod audit;
+mod checkpoint;
 mod progress;
 mod setup;
 mod timeline;
@@ -206,6 +207,7 @@ async fn recover_and_serve(
     let socket = TcpListener::bind(listen).await;
     let socket = socket.map_err(|error| ServerError::Listen { listen, error })?;
     let bound = socket.local_addr().map_err(ServerError::io("asking for the address"))?;
+    let checkpoints = checkpoint::open(data, options)?;
     let mut state = recover::replay(&*ledger)?;
     if matches!(gap, Some(Gap::Restored | Gap::Imported)) && clock::wall() < state.time() {
         return Err(ServerError::ClockBehind { wall: clock::wall(), last: state.time() });
@@ -216,6 +218,7 @@ async fn recover_and_serve(
         limits: options.limits(),
         data: Some(PathBuf::from(data)),
         backup_dir: options.backup_dir.clone(),
+        checkpoints,
         reserve_bytes: options.disk_reserve_mib.saturating_mul(1 << 20),
     };
     let head = state.head();
@@ -230,16 +233,16 @@ async fn recover_and_serve(
         feeds_per_identity: usize::try_from(options.feeds_per_identity).expect("it is 32 bits"),
         allowed_hosts: options.allowed_hosts.clone(),
     };
-    until_drained(socket, service, running, &http_options, signals).await
+    let serving = http::serve(socket, service.clone(), &http_options, signals.arrive());
+    until_drained(serving, service, running, options.checkpoint_every()).await
 }
 
-/// Saves now and then when tokens were last used.
-async fn save_token_use(service: &Service) -> Infallible {
+/// Saves something at once, and then again and again. It may block meanwhile.
+async fn save_every(pause: Duration, save: impl FnOnce() + Clone + Send + 'static) -> Infallible {
     loop {
-        tokio::time::sleep(TOKEN_USE_SAVED_EVERY).await;
-        let service = service.clone();
-        let saved = tokio::task::spawn_blocking(move || service.save_token_use()).await;
+        let saved = tokio::task::spawn_blocking(save.clone()).await;
         saved.expect("saving doesn't panic, and nobody aborts it");
+        tokio::time::sleep(pause).await;
     }
 }
 
@@ -268,19 +271,22 @@ impl Signals {
 
 /// Serves until a signal or a storage error. After a signal, what is in flight is answered.
 async fn until_drained(
-    socket: TcpListener,
+    serving: impl Future<Output = ()>,
     service: Service,
     running: Running,
-    options: &http::Options,
-    signals: Signals,
+    checkpoint_every: Duration,
 ) -> Result<(), ServerError> {
     let Running { mut ended, failed } = running;
+    let (users, signed) = (service.clone(), service.clone());
+    let save_token_use = move || users.save_token_use();
+    let save_checkpoint = move || signed.save_checkpoint();
     let outcome = tokio::select! {
         // The storage failed: nothing more can be promised, so nothing more is said.
         outcome = &mut ended => outcome,
         Ok(error) = failed => Ok(Err(error)),
-        never = save_token_use(&service) => match never {},
-        () = http::serve(socket, service.clone(), options, signals.arrive()) => {
+        never = save_every(TOKEN_USE_SAVED_EVERY, save_token_use) => match never {},
+        never = save_every(checkpoint_every, save_checkpoint) => match never {},
+        () = serving => {
             service.stop();
             ended.await
         }
@@ -289,9 +295,36 @@ async fn until_drained(
     match outcome {
         Ok(Ok(())) => {
             service.save_token_use();
+            service.save_checkpoint();
             Ok(())
         }
         Ok(Err(error)) => Err(ServerError::Ledger(error)),
         Err(_) => Err(ServerError::Bug),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    /// Time is simulated: a pause takes none.
+    #[tokio::test(start_paused = true)]
+    async fn what_is_saved_now_and_then_is_saved_at_once_and_after_each_pause() {
+        let hour = Duration::from_secs(3600);
+        for (length, times) in
+            [(Duration::from_secs(1), 1), (hour.mul_f64(0.99), 1), (hour.mul_f64(3.01), 4)]
+        {
+            let saved = Arc::new(AtomicU32::new(0));
+            let counted = Arc::clone(&saved);
+            let save = move || {
+                counted.fetch_add(1, Ordering::Relaxed);
+            };
+            let ended = tokio::time::timeout(length, save_every(hour, save)).await;
+            assert!(ended.is_err(), "it never ends by itself");
+            assert_eq!(saved.load(Ordering::Relaxed), times, "{length:?}");
+        }
     }
 }

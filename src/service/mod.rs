@@ -6,6 +6,7 @@
 
 mod admission;
 pub mod batch;
+mod checkpoint;
 mod disk;
 pub mod draw;
 mod ending;
@@ -49,6 +50,9 @@ use crate::random;
 use crate::wire::token;
 use crate::wire::view::{ActivityView, LockView, TicketAnswer, TicketView};
 
+pub use checkpoint::Checkpoints;
+
+use checkpoint::Signing;
 use disk::Disk;
 use fail_stop::FailStop;
 use feed_session::FeedSessions;
@@ -68,6 +72,8 @@ pub struct Options {
     pub data: Option<PathBuf>,
     /// Where backups are made, if they are.
     pub backup_dir: Option<PathBuf>,
+    /// What checkpoints are signed with, if they are.
+    pub checkpoints: Option<Checkpoints>,
     /// Free space, in bytes, below which new work is refused.
     pub reserve_bytes: u64,
 }
@@ -98,6 +104,7 @@ struct Shared {
     fail_stop: Arc<FailStop>,
     long_work: LongWork,
     backup_dir: Option<PathBuf>,
+    signing: Signing,
 }
 
 /// A token that works, and who it stands for.
@@ -198,6 +205,7 @@ impl Service {
             fail_stop,
             long_work: LongWork::default(),
             backup_dir: options.backup_dir,
+            signing: Signing::new(options.checkpoints),
             clock,
             live: Arc::new(Live::new(state.head())),
             head: tokio_watch::Sender::new(state.head()),

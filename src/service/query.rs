@@ -9,6 +9,7 @@
 mod people;
 mod threads;
 mod timeline;
+mod why;
 
 use std::time::Duration;
 
@@ -434,6 +435,25 @@ pub fn require_server_admin(state: &State, user: &UserName) -> Result<(), Refusa
     }
 }
 
+/// Refuses whoever may not read a ticket, as if there were none. The owner always may.
+fn require_ticket<'a>(
+    state: &State,
+    user: &UserName,
+    lock: &LockKey,
+    ticket: Option<&'a Ticket>,
+) -> Result<&'a Ticket, Refusal> {
+    // Under another lock or scope than its own a ticket doesn't exist.
+    let ticket = ticket.filter(|ticket| ticket.lock() == *lock);
+    if ticket.is_none_or(|ticket| ticket.owner != *user) {
+        require_service(state, user)?;
+        // Not to tell whether it is the scope or the ticket that isn't there.
+        if !state.access().can_read(user, &lock.scope) {
+            return Err(Refusal::NotFound("ticket"));
+        }
+    }
+    ticket.ok_or(Refusal::NotFound("ticket"))
+}
+
 /// Shows a ticket that was looked up under a lock. `ended` are tickets of its cycle that have
 /// ended; live ones are in the state.
 fn show_ticket(
@@ -446,16 +466,7 @@ fn show_ticket(
 ) -> Result<TicketAnswer, ServiceError> {
     let shown = || {
         let user = user_of(state, now, caller)?;
-        // Under another lock or scope than its own a ticket doesn't exist.
-        let ticket = ticket.filter(|ticket| ticket.lock() == *lock);
-        if ticket.is_none_or(|ticket| ticket.owner != *user) {
-            require_service(state, user)?;
-            // Not to tell whether it is the scope or the ticket that isn't there.
-            if !state.access().can_read(user, &lock.scope) {
-                return Err(Refusal::NotFound("ticket"));
-            }
-        }
-        let ticket = ticket.ok_or(Refusal::NotFound("ticket"))?;
+        let ticket = require_ticket(state, user, lock, ticket)?;
         let find = |id: TicketId| {
             state.ticket(id).or_else(|| ended.iter().find(|ended| ended.id == id)).cloned()
         };
@@ -473,7 +484,7 @@ pub(super) fn refused(refusal: Refusal, sequence: Sequence) -> ServiceError {
 }
 
 /// A ledger that can't be read has failed for good: whoever asks gets no answer from it.
-fn stopped(error: LedgerError) -> ServiceError {
+pub(super) fn stopped(error: LedgerError) -> ServiceError {
     tracing::error!(%error, "the ledger can't be read");
     ServiceError::Stopped
 }

@@ -7,6 +7,7 @@
 //! Deliberately absent: rules and access.
 pub mod activity;
 pub mod admin;
+pub mod checkpoint;
 pub mod cloud_event;
 pub mod contract;
 pub mod health;
@@ -22,3 +23,5 @@ pub mod ticket;
 pub mod token;
 pub mod verification;
 pub mod view;
+pub mod who;
+pub mod why;

@@ -10,6 +10,7 @@ mod reads;
 mod threads;
 mod timeline;
 mod validation;
+mod why;
 
 use serde_json::Value;
 

@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "tests tell what they measured")]
 
 mod canary;
+mod checkpoint;
 mod cli;
 mod client;
 mod crash;
@@ -16,9 +17,11 @@ mod matrix;
 mod metrics;
 mod outside;
 mod race;
+mod replay;
 mod scenario;
 mod simulation;
 mod support;
 mod sync;
 mod tidy;
 mod timers;
+mod why;

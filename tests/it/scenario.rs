@@ -26,7 +26,14 @@ mod server;
 mod strict;
 mod words;
 
+use std::collections::BTreeMap;
 use std::path::Path;
+
+use pearing::domain::State;
+use pearing::domain::id::TicketId;
+use pearing::ledger::memory::MemoryLedger;
+
+pub(crate) use names::token_text;
 
 /// The folder of the stories.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scenarios");
@@ -37,6 +44,25 @@ fn text_of(name: &str) -> String {
     std::fs::read_to_string(path).expect("the file of the scenarios is there")
 }
 
+/// What is left of a scenario that was played.
+pub(crate) struct Told {
+    /// Its ledger.
+    pub(crate) ledger: MemoryLedger,
+    /// The state at the end.
+    pub(crate) state: State,
+    /// The tickets that it has names for.
+    pub(crate) tickets: BTreeMap<String, TicketId>,
+}
+
+/// Plays the one scenario of a text, which must go as it says.
+pub(crate) fn told(text: &str) -> Told {
+    let script = parse::script("a test", text).unwrap_or_else(|why| panic!("{why}"));
+    let [scenario] = &script.scenarios[..] else { panic!("there is one scenario") };
+    let run::Play { server, names, .. } = run::play(scenario).unwrap_or_else(|why| panic!("{why}"));
+    let (ledger, state) = server.into_parts();
+    Told { ledger, state, tickets: names.tickets }
+}
+
 /// Plays every scenario of a text; returns how many there were.
 fn play_text(file: &str, text: &str) -> Result<usize, String> {
     let script = parse::script(file, text)?;
@@ -44,6 +70,15 @@ fn play_text(file: &str, text: &str) -> Result<usize, String> {
         run::play(scenario)?;
     }
     Ok(script.scenarios.len())
+}
+
+/// Plays a text of one scenario, and returns the ledger that it wrote.
+pub(crate) fn ledger_of(file: &str, text: &str) -> Result<MemoryLedger, String> {
+    let script = parse::script(file, text)?;
+    let [scenario] = &script.scenarios[..] else {
+        return Err(format!("{file}: a ledger has one story"));
+    };
+    Ok(run::play(scenario)?.server.into_ledger())
 }
 
 /// Plays a file and shows all of its failures at once.

@@ -180,6 +180,7 @@ EXPECTED = {
     # Beyond the head.
     ("GET /v1/events", "after"),
     ("GET /v1/events", "Last-Event-ID"),
+    ("GET /v1/admin/ledger", "after"),
     ("GET /v1/locks", "as_of"),
     ("GET /v1/locks/{lock_name}", "as_of"),
     ("GET /v1/timeline", "from"),

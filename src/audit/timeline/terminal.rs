@@ -116,7 +116,7 @@ pub fn terminal(timeline: &Timeline, width: usize, colours: Colours) -> String {
         text += &line.text(labels, colours);
     }
     text.push('\n');
-    text + &joined(&drawing.legend(&lines), "   ", width)
+    text + &joined(&drawing.legend(&lines, width), "   ", width)
 }
 
 /// The rows in which something happened last, as many as there is room for.
@@ -299,7 +299,7 @@ impl Drawing<'_> {
     }
 
     /// What the signs mean that are in the drawing.
-    fn legend(&self, lines: &[Line]) -> Vec<String> {
+    fn legend(&self, lines: &[Line], width: usize) -> Vec<String> {
         let is_drawn = |sign: char| lines.iter().any(|line| line.has(sign));
         let marks = Mark::used(self.timeline, false);
         let signs = marks.into_iter().map(|mark| (mark.character(), mark.words()));
@@ -308,13 +308,18 @@ impl Drawing<'_> {
         let signs = signs.chain(others).filter(|(sign, _)| is_drawn(*sign));
         let signs = signs.map(|(sign, said)| format!("{sign} {said}"));
         let cuts: Vec<_> = self.axis.cuts().map(|cut| words::length(cut.from, cut.to)).collect();
-        let mut said = cuts.iter().take(CUTS_SAID).cloned().collect::<Vec<_>>().join(", ");
-        if cuts.len() > CUTS_SAID {
-            said.push_str(", …");
-        }
-        let cut = Mark::Cut;
-        let cuts =
-            (!cuts.is_empty()).then(|| format!("{} {} for {said}", cut.character(), cut.words()));
+        let nothing = format!("{} {}", Mark::Cut.character(), Mark::Cut.words());
+        // As many lengths as a line has room for.
+        let said = |most: usize| {
+            let mut said = cuts.iter().take(most).cloned().collect::<Vec<_>>().join(", ");
+            if cuts.len() > most {
+                said.push_str(", …");
+            }
+            format!("{nothing} for {said}")
+        };
+        let fits = |text: &String| text.chars().count() <= width;
+        let cuts = (!cuts.is_empty())
+            .then(|| (1..=CUTS_SAID).rev().map(said).find(fits).unwrap_or(nothing.clone()));
         [lane].into_iter().chain(signs).chain(cuts).collect()
     }
 }

@@ -26,4 +26,10 @@ pub(in crate::cli) enum LedgerCommand {
     VerifyLedger,
     /// Have the server make a verified backup, and wait for that (server's administrators)
     CreateBackup,
+    /// Have the server sign a note of its last record (server's administrators)
+    CreateCheckpoint {
+        /// A new file to write the note to [default: stdout]
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        out: Option<PathBuf>,
+    },
 }

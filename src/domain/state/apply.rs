@@ -221,9 +221,8 @@ impl State {
         }
     }
 
-    /// The recovery grace: each lease that was taken or renewed since its last grace is lifted to
-    /// at least `time` + min(its lease, the grace). Once per renewal, so restarts can't keep a
-    /// dead holder alive.
+    /// The recovery grace lifts each lease that was taken or renewed since its last grace. Once
+    /// per renewal, so restarts can't keep a dead holder alive.
     fn grant_grace(&mut self, time: Time, grace_seconds: u32) {
         for ticket in self.tickets.values_mut() {
             let Phase::Held { lease_expires_at, is_grace_due } = &mut ticket.phase else {
@@ -233,8 +232,7 @@ impl State {
                 continue;
             }
             let before = *lease_expires_at;
-            let grace = ticket.input.lease_seconds.get().min(grace_seconds);
-            *lease_expires_at = before.max(time.plus_seconds(grace));
+            *lease_expires_at = ticket.input.deadline_after_grace(before, time, grace_seconds);
             self.lease_deadlines.remove(&(before, ticket.made_at, ticket.id));
             self.lease_deadlines.insert((*lease_expires_at, ticket.made_at, ticket.id));
         }

@@ -1,4 +1,4 @@
-//! The whole ledger: exporting, verifying, backing up. For the server's administrators.
+//! The whole ledger: exporting, verifying, backing up, signing. For the server's administrators.
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -118,4 +118,12 @@ pub(in crate::http) async fn backup(api: Api, call: Call) -> Result<Response, Fa
     call.no_input()?;
     let status = api.service.backup(call.token_id())?;
     Ok(answer::json(StatusCode::OK, status.head, &status))
+}
+
+/// `POST /v1/admin/ledger/checkpoints`
+pub(in crate::http) async fn sign(api: Api, call: Call) -> Result<Response, Failure> {
+    call.no_input()?;
+    let token_id = call.token_id();
+    let signed = api.read(move |service| service.checkpoint(token_id)).await?;
+    Ok(answer::json(StatusCode::CREATED, signed.sequence, &signed))
 }

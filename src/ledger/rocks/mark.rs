@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 use super::super::LedgerError;
 use crate::domain::id::Sequence;
 
-const FILE_NAME: &str = "durable-mark";
+pub(super) const FILE_NAME: &str = "durable-mark";
 const MAGIC: [u8; 8] = *b"pearing1";
 /// Magic, turn, sequence, checksum.
 const SLOT_BYTES: usize = 32;
@@ -141,6 +141,15 @@ impl Mark {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
             Err(error) => Err(error),
         }
+    }
+}
+
+impl Drop for Mark {
+    /// Lets go of the lock by name: a process that is just being started by another thread still
+    /// has the file open, and would keep the lock for a moment longer.
+    fn drop(&mut self) {
+        // Closing the file lets go of it as well.
+        let _ = self.file.unlock();
     }
 }
 

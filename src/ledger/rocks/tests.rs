@@ -398,3 +398,50 @@ fn a_flipped_bit_in_a_table_file_is_an_error_and_no_wrong_answer() {
     let found = open(&dir).and_then(|(ledger, _)| ledger.records(Sequence::ZERO, usize::MAX));
     assert!(matches!(found, Err(LedgerError::Corrupt { .. })), "{found:?}");
 }
+
+#[test]
+fn a_making_that_was_cut_off_is_begun_again_and_nothing_else_is_written_over() {
+    let base = temporary();
+    let dir = base.path().join("data");
+    let rocks = dir.join(ROCKS_DIR);
+    let begin = || {
+        fs::create_dir_all(&dir).expect("a directory");
+        drop(Mark::create(&dir).expect("a mark"));
+    };
+    let stages: [&dyn Fn(); 4] = [
+        &|| fs::write(dir.join(mark::FILE_NAME), b"").expect("a file"),
+        &|| {},
+        &|| fs::create_dir(&rocks).expect("a directory"),
+        &|| {
+            fs::create_dir(&rocks).expect("a directory");
+            fs::write(rocks.join("MANIFEST-000001"), b"half").expect("a file");
+        },
+    ];
+    for stage in stages {
+        begin();
+        stage();
+        let ledger = RocksLedger::create(&dir).expect("its making is begun again");
+        ledger.append(&short_append(&ledger)).expect("an append");
+        drop(ledger);
+        assert_eq!(open(&dir).expect("a ledger").0.head().sequence, Sequence(1));
+        fs::remove_dir_all(&dir).expect("it is there");
+    }
+    for kept in ["notes", "rocks/CURRENT", "rocks/000004.log", "rocks/000009.sst"] {
+        begin();
+        fs::create_dir(&rocks).expect("a directory");
+        fs::write(dir.join(kept), b"data").expect("a file");
+        let refused = RocksLedger::create(&dir).err();
+        assert_eq!(refused, Some(LedgerError::NotEmpty { path: dir.clone() }), "{kept}");
+        assert_eq!(fs::read(dir.join(kept)).expect("it is still there"), b"data");
+        fs::remove_dir_all(&dir).expect("it is there");
+    }
+    begin();
+    set_mark(&dir, 1);
+    let refused = RocksLedger::create(&dir).err();
+    assert_eq!(refused, Some(LedgerError::NotEmpty { path: dir.clone() }), "it had a record");
+    fs::remove_dir_all(&dir).expect("it is there");
+    begin();
+    let (_held, _) = Mark::open(&dir, false, false).expect("a mark");
+    let refused = RocksLedger::create(&dir).err();
+    assert_eq!(refused, Some(LedgerError::InUse { path: dir.clone() }), "somebody makes it");
+}

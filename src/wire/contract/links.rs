@@ -53,6 +53,7 @@ const AGENT: &str = r#"{ "name": "$request.body#/name" }"#;
 /// All of them.
 pub(super) const LINKS: &[Link] = &[
     link("acquire_lock", &[200, 201, 202], "get_lock_ticket", TICKET),
+    link("acquire_lock", &[200, 201, 202], "why_lock_ticket", TICKET),
     link("acquire_lock", &[200, 201], "heartbeat_lock_ticket", TICKET),
     link("acquire_lock", &[200, 201, 202], "release_lock_ticket", TICKET),
     link("acquire_lock", &[200, 201, 202], "get_lock", LOCK),

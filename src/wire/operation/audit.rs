@@ -4,6 +4,7 @@ use super::Group::Administration;
 use super::Method::{Get, Post};
 use super::parameter::{EXPORT_AFTER, EXPORT_FORMAT};
 use super::{Answer, Content, Operation};
+use crate::wire::checkpoint::SignedCheckpoint;
 use crate::wire::problem::Code::NotFound;
 use crate::wire::verification::{BackupStatus, VerificationStatus};
 
@@ -51,6 +52,14 @@ operations! {
         "Makes a verified backup of the ledger as it is now, unless one is being made.",
     )
     .answers(&[Answer::json::<BackupStatus>(202, "It goes on.")])
+    .problems(&[NotFound])
+    .no_tool();
+    /// Signs a checkpoint.
+    CREATE_CHECKPOINT = Operation::new(
+        Administration, Post, "/v1/admin/ledger/checkpoints", "create_checkpoint",
+        "Signs a note of the ledger's last record, which proves later that it still has all.",
+    )
+    .made::<SignedCheckpoint>()
     .problems(&[NotFound])
     .no_tool();
 }

@@ -29,6 +29,7 @@ use crate::wire::request::{
 };
 use crate::wire::thread::{Reply, Thread, ThreadItem};
 use crate::wire::ticket::{Answer as TicketAnswer, Ticket};
+use crate::wire::why::Why;
 
 /// Of what makes something, gives something, and writes to a thread.
 const MAKING: &[Code] = &[AlreadyExists, DiskFull];
@@ -60,6 +61,14 @@ operations! {
     .scope(One)
     .parameters(&[PREFER])
     .ok::<TicketAnswer>()
+    .problems(&[NotFound]);
+    /// Explains a ticket.
+    WHY_LOCK_TICKET = Operation::new(
+        Locks, Get, "/v1/locks/{lock_name}/tickets/{ticket_id}/why", "why_lock_ticket",
+        "Explains why a ticket went as it did, with the events that show it.",
+    )
+    .scope(One)
+    .ok::<Why>()
     .problems(&[NotFound]);
     /// Extends a lease.
     HEARTBEAT_LOCK_TICKET = Operation::new(

@@ -1,8 +1,11 @@
 //! Every view of the locks is the same: a ticket, its lock, the list of locks, one's own tickets,
-//! and what a reader makes of the feed alone.
+//! what a reader makes of the feed alone, and what an auditor replays of the exported ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pearing::audit::{Replay, Silent, Source};
+use pearing::domain::id::Sequence;
+use pearing::projection::as_of::AsOf;
 use serde_json::{Value, json};
 
 use crate::simulation::rng::Rng;
@@ -169,6 +172,73 @@ struct Play {
     users: Vec<(String, Client)>,
     rng: Rng,
     last: Option<(usize, String, Value)>,
+    seen: Vec<Seen>,
+}
+
+/// What was shown of some sequence.
+enum Seen {
+    /// All locks that are held.
+    Locks(u64, Value),
+    /// A lock, held or not.
+    Lock(u64, Value),
+    /// A ticket, live or over.
+    Ticket(u64, Value),
+}
+
+/// What was shown, less what depends on when one looks.
+fn timeless(shown: &Value) -> Value {
+    match shown {
+        Value::Array(items) => items.iter().map(timeless).collect(),
+        Value::Object(fields) => {
+            let lasting = fields.iter().filter(|(name, _)| *name != "lease_remaining_ms");
+            lasting.map(|(name, value)| (name.clone(), timeless(value))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+/// All that was shown is what a replay of the exported ledger comes to at the same sequence.
+fn assert_replayed(text: Vec<u8>, seen: &[Seen]) {
+    let source = Source::Text(Box::new(std::io::Cursor::new(text)));
+    let ledger = source.into_ledger(&mut Silent).unwrap_or_else(|error| panic!("{error}"));
+    let mut locks_at: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
+    for seen in seen {
+        let (Seen::Locks(sequence, shown)
+        | Seen::Lock(sequence, shown)
+        | Seen::Ticket(sequence, shown)) = seen;
+        let locks = locks_at.entry(*sequence).or_insert_with(|| {
+            let point = Some(AsOf::Sequence(Sequence(*sequence)));
+            let replay = Replay::to(&*ledger, point, true).and_then(|replay| replay.shown());
+            let state = replay.unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(state.sequence, Sequence(*sequence), "an answer shows the end of an append");
+            let locks = serde_json::to_value(state.locks).expect("its keys are names of fields");
+            let locks = locks.as_array().expect("a list").iter();
+            locks.filter(|lock| lock["scope"] == REPO).map(timeless).collect()
+        });
+        let tickets = |lock: &Value| -> Vec<Value> {
+            let lists = [&lock["holds"], &lock["queue"]].map(|list| list.as_array().cloned());
+            lists.into_iter().flatten().flatten().collect()
+        };
+        match seen {
+            Seen::Locks(..) => assert_eq!(timeless(shown), Value::from(locks.clone())),
+            Seen::Lock(..) => {
+                let replayed = locks.iter().find(|lock| lock["lock_name"] == shown["lock_name"]);
+                match replayed {
+                    Some(replayed) => assert_eq!(timeless(shown), *replayed),
+                    None => assert_eq!(shown["owner"], Value::Null, "nobody holds it: {shown}"),
+                }
+            }
+            Seen::Ticket(..) => {
+                let all: Vec<Value> = locks.iter().flat_map(tickets).collect();
+                let live = all.iter().find(|ticket| ticket["ticket_id"] == shown["ticket_id"]);
+                match shown["state"].as_str() {
+                    Some("held" | "waiting") => assert_eq!(Some(&timeless(shown)), live),
+                    _ => assert_eq!(live, None, "it is over: {shown}"),
+                }
+            }
+        }
+    }
+    println!("{} views of {} sequences were replayed", seen.len(), locks_at.len());
 }
 
 impl Play {
@@ -215,15 +285,17 @@ impl Play {
     }
 
     /// Looks at everything in each way. The feed is read up to what each answer shows.
-    async fn look(&self, fold: &mut Fold, feed: &mut RawFeed) {
+    async fn look(&mut self, fold: &mut Fold, feed: &mut RawFeed) {
         let admin = self.server.client("admin");
         for number in 0..LOCKS {
             let shown = admin.lock(&format!("lock-{number}")).await;
             fold.follow(feed, shown["sequence"].as_u64().expect("a number")).await;
             fold.assert_lock(&shown);
+            self.seen.push(Seen::Lock(fold.sequence, shown));
         }
         let list = admin.get(&format!("/v1/locks?repo={REPO}&limit=1000")).await;
         fold.follow(feed, list.sequence()).await;
+        self.seen.push(Seen::Locks(fold.sequence, list.body["items"].clone()));
         let shown = list.body["items"].as_array().expect("a list");
         shown.iter().for_each(|lock| fold.assert_lock(lock));
         let held = fold.holds.iter().filter(|(_, holds)| !holds.is_empty());
@@ -236,6 +308,8 @@ impl Play {
             shown.iter().for_each(|ticket| fold.assert_ticket(ticket));
             let ids: BTreeSet<_> = shown.iter().filter_map(|t| t["ticket_id"].as_str()).collect();
             assert_eq!(ids, fold.live(name));
+            let seen = shown.iter().map(|t| Seen::Ticket(fold.sequence, t.clone()));
+            self.seen.extend(seen);
         }
         // The newest, of which most are over.
         let mut ids: Vec<String> = fold.tickets.keys().cloned().collect();
@@ -246,7 +320,9 @@ impl Play {
             });
             let reply = admin.get(&path_of(&place, "")).await;
             fold.follow(feed, reply.sequence()).await;
-            fold.assert_ticket(&reply.ticket(200));
+            let shown = reply.ticket(200);
+            fold.assert_ticket(&shown);
+            self.seen.push(Seen::Ticket(fold.sequence, shown));
         }
     }
 }
@@ -263,7 +339,7 @@ async fn the_feed_alone_tells_what_every_other_view_shows() {
         users.push((name, client));
     }
     let mut feed = RawFeed::open(&server, &server.client("admin"), "", Some("0")).await;
-    let mut play = Play { server, users, rng: Rng::new(seed), last: None };
+    let mut play = Play { server, users, rng: Rng::new(seed), last: None, seen: Vec::new() };
     let mut fold = Fold::default();
     for operation in 0..OPERATIONS {
         if operation % LOOK_EVERY == 0 {
@@ -282,6 +358,9 @@ async fn the_feed_alone_tells_what_every_other_view_shows() {
     let head = play.server.client("admin").get("/v1/whoami").await.sequence();
     fold.follow(&mut feed, head).await;
     play.look(&mut fold, &mut feed).await;
+    let exported = play.server.client("admin").request("GET", "/v1/admin/ledger").send().await;
+    let exported = exported.expect("the server answers").bytes().await.expect("it comes whole");
+    assert_replayed(exported.to_vec(), &play.seen);
     println!("{:?}", fold.counts);
     for step in ["queued", "promoted", "released", "expired", "broken", "wait_cancelled"] {
         assert!(fold.counts.contains_key(&format!("lock.{step}")), "there was no {step}");

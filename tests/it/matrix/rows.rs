@@ -167,6 +167,12 @@ fn tickets() -> Vec<Row> {
             .ask(&[Here], Mine, OK)
             .ask(&[Here], Misplaced, NOT_FOUND)
             .ask(EACH, Absent, NOT_FOUND),
+        get("/v1/locks/{lock_name}/tickets/{ticket_id}/why", Ticket, SeeTicket)
+            .command("why-lock-ticket {lock_name} {ticket_id} {@}")
+            .ask(SCOPES, Others, OK)
+            .ask(&[Here], Mine, OK)
+            .ask(&[Here], Misplaced, NOT_FOUND)
+            .ask(EACH, Absent, NOT_FOUND),
         delete(TICKET, Ticket, LetGo)
             .command("release-lock-ticket {lock_name} {ticket_id} {@}")
             .ask(SCOPES, Others, OK)
@@ -353,6 +359,10 @@ fn ledger() -> Vec<Row> {
         // This server was not told where to make any.
         get(BACKUP, Scope, ServerAdmin).once(Others, NOT_FOUND),
         post(BACKUP, Scope, ServerAdmin).command("create-backup").once(Others, NOT_FOUND),
+        // Nor has it a key.
+        post("/v1/admin/ledger/checkpoints", Scope, ServerAdmin)
+            .command("create-checkpoint")
+            .once(Others, NOT_FOUND),
     ]
 }
 

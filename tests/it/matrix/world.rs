@@ -138,7 +138,7 @@ pub(super) struct World {
 }
 
 /// How many tickets of each user there are for cells that need one of the asker's own.
-const STOCK: usize = 12;
+const STOCK: usize = 16;
 
 #[track_caller]
 fn done(reply: Reply) -> Reply {

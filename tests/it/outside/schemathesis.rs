@@ -1,6 +1,7 @@
 //! The server asked by schemathesis, which makes up requests of every kind out of the written
 //! contract and holds each answer against it.
 
+use std::fs;
 use std::process::Command;
 
 use super::{file, python, succeed};
@@ -28,6 +29,15 @@ fn every_operation_keeps_its_contract_whatever_is_asked() {
     let mut server = Server::stopped();
     let mut command = pearing(["dev"]);
     command.args(LIMITS);
+    let path = |name: &str| server.home().join(name);
+    let (key, notes, backups) = (path("key"), path("notes"), path("backups"));
+    for folder in [&notes, &backups] {
+        fs::create_dir(folder).expect("the folder is ours");
+    }
+    let made = pearing(["checkpoint-key", "--out"]).arg(&key).status();
+    assert!(made.expect("it runs").success());
+    command.arg("--checkpoint-key").arg(&key).arg("--checkpoint-dir").arg(&notes);
+    command.arg("--backup-dir").arg(&backups);
     server.run(command);
     let mut command = Command::new(python().with_file_name("schemathesis"));
     command.arg("--config-file").arg(file("schemathesis.toml")).arg("run");

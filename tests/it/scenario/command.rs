@@ -1,6 +1,6 @@
 //! From the words of a scenario to the core's commands, through the types that inputs pass.
 
-use pearing::domain::access::{Role, TokenHash};
+use pearing::domain::access::Role;
 use pearing::domain::command::Command;
 use pearing::domain::id::{FenceToken, RequestUuid, Sequence, TicketId, TokenId};
 use pearing::domain::scope::LockKey;
@@ -8,7 +8,7 @@ use pearing::domain::text::ShortText;
 use pearing::domain::ticket::TicketInput;
 use pearing::domain::time::{LeaseSeconds, WaitSeconds};
 
-use super::names::Names;
+use super::names::{Names, token_hash};
 use super::script::{Acquire, Action, LockWords};
 
 /// Why there is no command.
@@ -69,7 +69,7 @@ impl Maker<'_> {
                 Ok(Command::IssueToken {
                     token_id,
                     user: name("user", user)?,
-                    sha256: TokenHash([0; 32]),
+                    sha256: token_hash(token_id),
                     label: None,
                     expires_in_days: *days,
                 })

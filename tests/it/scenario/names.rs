@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use pearing::domain::access::TokenHash;
 use pearing::domain::id::{FenceToken, ReplyId, RequestUuid, Sequence, TicketId, TokenId};
 use pearing::domain::ticket::{End, Phase, Ticket};
 use pearing::domain::time::Time;
+use pearing::wire::token;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -19,6 +21,20 @@ const START_MILLIS: i64 = 1_767_225_600_000;
 /// The ledger time of a scenario's time.
 pub(super) fn time(millis: i64) -> Time {
     Time::from_millis(START_MILLIS + millis)
+}
+
+/// The text of a token. Anybody can make it, so it is good in a story only.
+pub(crate) fn token_text(token_id: TokenId) -> String {
+    let mut secret = [0; 32];
+    for half in secret.chunks_mut(16) {
+        half.copy_from_slice(token_id.0.as_bytes());
+    }
+    token::format(token_id, &secret)
+}
+
+/// What the ledger knows of a token.
+pub(super) fn token_hash(token_id: TokenId) -> TokenHash {
+    token::hash(&token_text(token_id))
 }
 
 /// The names of one scenario.

@@ -1,6 +1,5 @@
 //! From the words about agents, activity and threads to the core's commands.
 
-use pearing::domain::access::TokenHash;
 use pearing::domain::command::Command;
 use pearing::domain::id::{FenceToken, ReplyId, Sequence, TokenId};
 use pearing::domain::name::UserName;
@@ -11,6 +10,7 @@ use pearing::domain::thread::{
 };
 
 use super::command::{Maker, NoCommand, name, text};
+use super::names::token_hash;
 use super::notes::{Note, Reply, Terms, ThreadWords};
 
 impl Maker<'_> {
@@ -22,7 +22,7 @@ impl Maker<'_> {
                 let token_id = TokenId(self.names.fresh());
                 let token = token.clone().unwrap_or_else(|| agent.to_string());
                 self.names.tokens.insert(token, (token_id, agent.to_string()));
-                let (sha256, label) = (TokenHash([0; 32]), None);
+                let (sha256, label) = (token_hash(token_id), None);
                 Ok(Command::CreateAgent { agent, token_id, sha256, label, expires_in_days: *days })
             }
             Note::RevokeAgentTokens { agent } => {

@@ -11,8 +11,11 @@
 //! `given` before the first scenario holds for the whole file. `and` goes on in the batch of the
 //! line above it. A line that begins with `->` goes on with what the line above it expects. What
 //! a batch settles is expected on a line `settle` that begins it; without that line nothing may
-//! be due. [`super::expect`] reads what stands after `->`, and [`super::notes`] what is about
+//! be due. `restart` is the server's crash and start, `restore` a start on a backup.
+//! [`super::expect`] reads what stands after `->`, and [`super::notes`] what is about
 //! agents, activity and threads.
+
+use pearing::ledger::pending::Gap;
 
 use super::expect;
 use super::notes;
@@ -215,10 +218,12 @@ fn last_time(steps: &[Step]) -> Option<i64> {
 
 fn timed(at_millis: i64, mut words: Words) -> Result<Step, String> {
     let place = words.place.clone();
-    if words.take_if("restart") {
+    let is_restore = words.take_if("restore");
+    if is_restore || words.take_if("restart") {
         let (words, expected) = parted(&words)?;
         words.end()?;
-        return Ok(Step::Restart { place, at_millis, expected: expect::all(&expected)? });
+        let (gap, expected) = (is_restore.then_some(Gap::Restored), expect::all(&expected)?);
+        return Ok(Step::Restart { place, at_millis, gap, expected });
     }
     if !words.take_if("settle") {
         return Ok(Step::Batch { at_millis, settle_most: None, items: vec![item(words)?] });

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use pearing::domain::access::TokenHash;
 use pearing::domain::command::{Caller, Command};
 use pearing::domain::id::{TicketId, TokenId};
 use pearing::domain::name::Actor;
@@ -12,7 +11,7 @@ use serde_json::json;
 
 use super::command::{Maker, NoCommand, role};
 use super::compare;
-use super::names::{Names, time};
+use super::names::{Names, time, token_hash};
 use super::notes::Note;
 use super::notes_command::terms_of;
 use super::script::{
@@ -115,7 +114,7 @@ impl Play {
         let (token, _) = *self.names.tokens.get(person).ok_or("its person has no token")?;
         let token_id = TokenId(self.names.fresh());
         self.names.tokens.insert(agent.to_owned(), (token_id, agent.to_owned()));
-        let (agent, sha256, label) = (parsed(agent)?, TokenHash([0; 32]), None);
+        let (agent, sha256, label) = (parsed(agent)?, token_hash(token_id), None);
         let create = Command::CreateAgent { agent, token_id, sha256, label, expires_in_days: None };
         Ok((Caller::Token(token), create))
     }
@@ -162,7 +161,7 @@ impl Play {
     fn issue(&mut self, token: &str, user: &str) -> Result<Command, String> {
         let token_id = TokenId(self.names.fresh());
         self.names.tokens.insert(token.to_owned(), (token_id, user.to_owned()));
-        let (user, sha256) = (parsed(user)?, TokenHash([0; 32]));
+        let (user, sha256) = (parsed(user)?, token_hash(token_id));
         Ok(Command::IssueToken { token_id, user, sha256, label: None, expires_in_days: None })
     }
 
@@ -171,8 +170,8 @@ impl Play {
             Step::Batch { at_millis, settle_most, items } => {
                 self.batch(*at_millis, settle_most.unwrap_or(usize::MAX), items)
             }
-            Step::Restart { at_millis, expected, .. } => {
-                let records = self.server.restart(time(*at_millis))?;
+            Step::Restart { at_millis, gap, expected, .. } => {
+                let records = self.server.restart(time(*at_millis), *gap)?;
                 compare::start(&mut self.names, &records, expected)
             }
             Step::Lock { lock, expected, .. } => self.look_at_lock(lock, expected),

@@ -1,5 +1,6 @@
 //! A scenario as data: what the parser makes and the runner plays.
 
+use pearing::ledger::pending::Gap;
 use serde_json::Value;
 
 use super::notes::{Look, Note, Unchanged};
@@ -53,8 +54,8 @@ pub(super) enum Given {
 pub(super) enum Step {
     /// One batch: one ledger time, settled first, then commands in order of arrival.
     Batch { at_millis: i64, settle_most: Option<usize>, items: Vec<Item> },
-    /// The server goes down, and is up again at this time.
-    Restart { place: Place, at_millis: i64, expected: Vec<Expected> },
+    /// The server goes down, and is up again at this time; on a backup, if there is a gap.
+    Restart { place: Place, at_millis: i64, gap: Option<Gap>, expected: Vec<Expected> },
     /// The state of a lock.
     Lock { place: Place, lock: LockWords, expected: LockState },
     /// The names of the held locks of a scope.

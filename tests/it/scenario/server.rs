@@ -4,7 +4,7 @@
 //! that what was folded from the stored bytes is what is live.
 
 use pearing::domain::command::{Caller, Command};
-use pearing::domain::event::{Event, LedgerOpened, LedgerRecovered, Record};
+use pearing::domain::event::{Event, LedgerOpened, Record};
 use pearing::domain::id::{LedgerId, ReplyId, Sequence, TicketId};
 use pearing::domain::name::Actor;
 use pearing::domain::refusal::Refusal;
@@ -14,10 +14,11 @@ use pearing::domain::ticket::Ticket;
 use pearing::domain::time::Time;
 use pearing::domain::{Answer, Limits, Snapshot, State, invariant};
 use pearing::ledger::memory::MemoryLedger;
+use pearing::ledger::pending::Gap;
 use pearing::ledger::{Hash, Ledger, Stored, chain};
 use pearing::projection;
 use pearing::service::batch::{Batch, Closed};
-use pearing::service::recover::{self, GRACE_SECONDS};
+use pearing::service::recover;
 use uuid::Uuid;
 
 use super::audit::Audit;
@@ -105,12 +106,22 @@ impl Server {
     /// Opens the ledger: its first event.
     pub(super) fn open(&mut self, time: Time) -> Result<(), String> {
         let event = Event::LedgerOpened(LedgerOpened { ledger_id: LedgerId(Uuid::from_u128(1)) });
-        self.start(time, event).map(|_| ())
+        self.start(time, event)
+    }
+
+    /// What was written.
+    pub(super) fn into_ledger(self) -> MemoryLedger {
+        self.ledger
     }
 
     /// The state now.
     pub(super) fn state(&self) -> &State {
         &self.state
+    }
+
+    /// The ledger, and the state at its end.
+    pub(super) fn into_parts(self) -> (MemoryLedger, State) {
+        (self.ledger, self.state)
     }
 
     /// Plays one batch: settles, and lets `commands` decide.
@@ -204,28 +215,34 @@ impl Server {
         Err("that reply was never written".to_owned())
     }
 
-    /// Goes down and comes up again. Returns the records of the start.
-    pub(super) fn restart(&mut self, time: Time) -> Result<Vec<Record>, String> {
+    /// Goes down and comes up again, with a gap if events may have been lost meanwhile. Returns the
+    /// records of the start.
+    pub(super) fn restart(&mut self, time: Time, gap: Option<Gap>) -> Result<Vec<Record>, String> {
         self.ledger = self.ledger.crash();
         self.state = recover::replay(&self.ledger).map_err(|error| error.to_string())?;
         if self.state != self.refolded {
             return Err("the restarted server has another state".to_owned());
         }
-        if !self.state.has_holds() {
-            return Ok(Vec::new());
+        let before = self.state.head();
+        recover::resume(&mut self.state, &self.ledger, gap, time)
+            .map_err(|error| error.to_string())?;
+        let stored = self.ledger.records(before, usize::MAX).map_err(|error| error.to_string())?;
+        let mut closed = Closed::default();
+        for stored in &stored {
+            closed.records.push(stored.decode().map_err(|error| error.to_string())?);
         }
-        self.start(time, Event::LedgerRecovered(LedgerRecovered { grace_seconds: GRACE_SECONDS }))
+        self.check_append(&stored, &closed, self.state.head(), &[])?;
+        Ok(closed.records)
     }
 
-    /// Appends an event of a start, alone and before anything is settled.
-    fn start(&mut self, time: Time, event: Event) -> Result<Vec<Record>, String> {
+    /// Appends the first event.
+    fn start(&mut self, time: Time, event: Event) -> Result<(), String> {
         let mut batch = Batch::open(&mut self.state, &self.ledger, &self.limits, time);
         batch.record(Actor::Ledger, event);
         let head = batch.state().head();
         let (append, closed) = batch.close();
         self.ledger.append(&append).map_err(|error| error.to_string())?;
-        self.check_append(&append.records, &closed, head, &[])?;
-        Ok(closed.records)
+        self.check_append(&append.records, &closed, head, &[])
     }
 
     fn stored(&self) -> Result<Vec<Stored>, String> {

@@ -19,6 +19,7 @@ pub(crate) mod rng;
 mod run;
 mod timeline;
 mod translate;
+mod why;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
