@@ -8,7 +8,7 @@
 //! Deliberately absent: when it was signed. The time is that of the record, so that one record and
 //! one key make one note, whoever asks and however often.
 
-mod files;
+pub(super) mod files;
 mod folder;
 mod key;
 mod proof;

@@ -8,9 +8,10 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use super::check::Checker;
+use super::checkpoint::files::{beside, folder_of};
 use super::fault::AuditError;
 use super::progress::Progress;
-use super::source::Records;
+use super::source::{RECORDS_MAX, Records};
 use super::verify;
 use crate::domain::id::Sequence;
 use crate::domain::time::Time;
@@ -18,9 +19,6 @@ use crate::ledger::pending::{Gap, Pending, Unfinished};
 use crate::ledger::rocks::{Condition, OpenOptions, RocksLedger, RocksReader};
 use crate::ledger::{Append, Head, Ledger, LedgerError, Put, Stored};
 use crate::projection::{self, snapshot};
-
-/// How many records are written, and synced, at once.
-pub(super) const RECORDS_MAX: usize = 1000;
 
 /// What was copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,9 +99,7 @@ pub fn backup(
     if to.symlink_metadata().is_ok() {
         return Err(LedgerError::NotEmpty { path: to.to_owned() }.into());
     }
-    let mut part = to.as_os_str().to_owned();
-    part.push(".part");
-    let part = Path::new(&part);
+    let part = &beside(to, ".part");
     let copied = copy(records, part, Gap::Restored, now, progress)?;
     let (reader, condition) = RocksReader::open(part)?;
     if let Condition::Damaged(error) = condition {
@@ -115,9 +111,7 @@ pub fn backup(
         return Err(AuditError::Fault(fault));
     }
     fs::rename(part, to).map_err(failed())?;
-    let folder = to.parent().filter(|folder| *folder != Path::new(""));
-    let folder = File::open(folder.unwrap_or(Path::new("."))).map_err(failed())?;
-    folder.sync_all().map_err(failed())?;
+    File::open(folder_of(to)).and_then(|folder| folder.sync_all()).map_err(failed())?;
     Ok(copied)
 }
 

@@ -8,14 +8,12 @@ use std::path::Path;
 use super::fault::AuditError;
 use super::lines::Lines;
 use super::progress::Progress;
+use super::source::{BYTES_MAX, RECORDS_MAX};
 use crate::domain::State;
 use crate::domain::id::{LedgerId, Sequence};
 use crate::ledger::codec::decode;
 use crate::ledger::{Ledger, LedgerError, Stored};
 use crate::wire::cloud_event::CloudEvent;
-
-const RECORDS_MAX: usize = 1000;
-const BYTES_MAX: usize = 4 << 20;
 
 /// More than two lines take, at the end of a file.
 const TAIL_BYTES: u64 = 4 << 20;
@@ -30,25 +28,30 @@ pub enum Form {
 }
 
 /// Writes records as lines.
+#[derive(Debug, Clone, Copy)]
 pub struct LineWriter {
     form: Form,
     ledger_id: LedgerId,
 }
 
 impl LineWriter {
+    /// For the records of the ledger of this name.
+    pub fn new(form: Form, ledger_id: LedgerId) -> Self {
+        Self { form, ledger_id }
+    }
+
     /// For the records of a ledger.
     ///
     /// # Errors
     /// [`LedgerError`] if the ledger has no first record, or it can't be read.
-    pub fn of(ledger: &dyn Ledger, form: Form) -> Result<Self, LedgerError> {
+    fn of(ledger: &dyn Ledger, form: Form) -> Result<Self, LedgerError> {
         let corrupt = |what: String| LedgerError::Corrupt { what };
         let first = ledger.records(Sequence::ZERO, 1)?.pop();
         let first = first.ok_or_else(|| corrupt("it has no first record".to_owned()))?;
         let mut state = State::default();
-        state.apply(&first.decode().map_err(|error| corrupt(error.to_string()))?);
-        let ledger_id = state.ledger_id();
+        state.apply(&first.record()?);
         let none = || corrupt("its first record is not ledger.opened".to_owned());
-        Ok(Self { form, ledger_id: ledger_id.ok_or_else(none)? })
+        Ok(Self::new(form, state.ledger_id().ok_or_else(none)?))
     }
 
     /// Writes a record.

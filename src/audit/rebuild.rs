@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::check::Checker;
-use super::copy::{Copied, RECORDS_MAX, copied, finish};
+use super::copy::{Copied, copied, finish};
 use super::fault::AuditError;
 use super::progress::Progress;
-use super::source::Records;
+use super::source::{RECORDS_MAX, Records};
 use crate::ledger::pending::{Gap, Pending, Unfinished};
 use crate::ledger::rocks::{OpenOptions, RocksLedger};
 use crate::ledger::{Append, Ledger};

@@ -4,19 +4,18 @@
 
 use super::difference::{Change, differences};
 use super::fault::AuditError;
+use super::source::RECORDS_MAX;
 use crate::domain::State;
 use crate::domain::event::Record;
 use crate::domain::id::Sequence;
 use crate::domain::scope::Scope;
 use crate::domain::thread::ThreadKey;
 use crate::domain::time::Time;
-use crate::ledger::{Hash, Head, Ledger, LedgerError, Stored};
-use crate::projection::as_of::{self, AsOf};
+use crate::ledger::{Hash, Head, Ledger, LedgerError};
+use crate::projection::as_of::{self, AsOf, Moment};
 use crate::projection::{snapshot, thread};
 use crate::wire::state::LedgerState;
 use crate::wire::thread::ThreadItem;
-
-const RECORDS_MAX: usize = 1000;
 
 /// A ledger up to one of its points.
 pub struct Replay<'a> {
@@ -44,7 +43,7 @@ impl<'a> Replay<'a> {
         point: Option<AsOf>,
         is_from_first: bool,
     ) -> Result<Self, AuditError> {
-        let last = last_until(ledger, point)?;
+        let last = moment(ledger, point)?.sequence;
         let (state, head) = match snapshot::read(ledger)? {
             Some((state, head)) if head.sequence <= last && !is_from_first => (state, head),
             Some(_) | None => (State::default(), Head::default()),
@@ -65,7 +64,7 @@ impl<'a> Replay<'a> {
                 if stored.sequence > last {
                     break;
                 }
-                self.state.apply(&decode(&stored)?);
+                self.state.apply(&stored.record()?);
                 self.hash = stored.hash;
             }
         }
@@ -102,14 +101,14 @@ impl<'a> Replay<'a> {
         point: Option<AsOf>,
         mut take: impl FnMut(Step) -> Result<(), AuditError>,
     ) -> Result<(), AuditError> {
-        let last = last_until(self.ledger, point)?;
+        let last = moment(self.ledger, point)?.sequence;
         let mut before = self.shown()?;
         while self.state.head() < last {
             for stored in self.ledger.records(self.state.head(), RECORDS_MAX)? {
                 if stored.sequence > last {
                     break;
                 }
-                let record = decode(&stored)?;
+                let record = stored.record()?;
                 self.state.apply(&record);
                 self.hash = stored.hash;
                 let after = self.shown()?;
@@ -122,16 +121,15 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// The last record of a point: the end of what was decided together there.
-fn last_until(ledger: &dyn Ledger, point: Option<AsOf>) -> Result<Sequence, AuditError> {
+/// The moment that a point of a ledger means, the end of what was decided together there; of no
+/// point, the end of the ledger.
+///
+/// # Errors
+/// [`AuditError::Asked`] for a point that is beyond the end; else what reading fails with.
+pub(super) fn moment(ledger: &dyn Ledger, point: Option<AsOf>) -> Result<Moment, AuditError> {
     let head = ledger.head().sequence;
-    let Some(point) = point else { return Ok(head) };
+    let point = point.unwrap_or(AsOf::Sequence(head));
     // A time after the last record means the last record, whatever the time is now.
     let moment = as_of::resolve(ledger, point, head, Time::from_millis(i64::MAX))?;
-    let beyond = || AuditError::Asked(format!("the ledger ends with record {head}"));
-    Ok(moment.ok_or_else(beyond)?.sequence)
-}
-
-fn decode(stored: &Stored) -> Result<Record, LedgerError> {
-    stored.decode().map_err(|error| LedgerError::Corrupt { what: error.to_string() })
+    moment.ok_or_else(|| AuditError::Asked(format!("the ledger ends with record {head}")))
 }

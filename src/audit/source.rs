@@ -16,8 +16,9 @@ use crate::ledger::rocks::{Condition, RocksReader};
 use crate::ledger::{Append, Head, Ledger, LedgerError};
 use crate::projection;
 
-const RECORDS_MAX: usize = 1000;
-const BYTES_MAX: usize = 4 << 20;
+/// How many records are read at once, and how many bytes of them.
+pub(super) const RECORDS_MAX: usize = 1000;
+pub(super) const BYTES_MAX: usize = 4 << 20;
 
 /// Standard input, by its usual name.
 const STDIN: &str = "-";

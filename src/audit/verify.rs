@@ -8,13 +8,10 @@ use super::check::Checker;
 use super::fault::{AuditError, Fault, FaultKind};
 use super::lines::{Line, Lines};
 use super::progress::Progress;
+use super::source::{BYTES_MAX, RECORDS_MAX};
 use super::tables::Tables;
 use crate::ledger::{Ledger, LedgerError};
 use crate::wire::verification::Verification;
-
-/// How many records are read at once, and how many bytes.
-const RECORDS_MAX: usize = 1000;
-const BYTES_MAX: usize = 4 << 20;
 
 /// Verifies a ledger and its tables. Nothing may be appended to it meanwhile: let it be frozen.
 ///

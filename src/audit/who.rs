@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::fault::AuditError;
+use super::replay;
 use crate::domain::State;
 use crate::domain::event::{Event, Record};
 use crate::domain::id::{Sequence, TicketId};
@@ -23,12 +24,7 @@ use crate::wire::who::{Standing, Who};
 /// # Errors
 /// [`AuditError::Asked`] for a moment that is beyond the end; else what reading fails with.
 pub fn who(ledger: &dyn Ledger, lock: &LockKey, moment: Option<AsOf>) -> Result<Who, AuditError> {
-    let head = ledger.head().sequence;
-    let moment = moment.unwrap_or(AsOf::Sequence(head));
-    // A time after the last record means the last record, whatever the time is now.
-    let found = as_of::resolve(ledger, moment, head, Time::from_millis(i64::MAX))?;
-    let beyond = || AuditError::Asked(format!("the ledger ends with record {head}"));
-    let moment = found.ok_or_else(beyond)?;
+    let moment = replay::moment(ledger, moment)?;
     let mut trails = BTreeMap::new();
     let rows = Rows::Lock(lock);
     let state = as_of::fold_with(ledger, rows, moment.sequence, |state, record| {

@@ -159,7 +159,8 @@ fn cloud_event(stored: &Stored, ledger_id: LedgerId) -> Result<CloudEvent<'_>, F
     })
 }
 
-fn ledger_id(api: &Api) -> Result<LedgerId, Failure> {
+/// The ledger's name.
+pub(super) fn ledger_id(api: &Api) -> Result<LedgerId, Failure> {
     let id = api.service.read(|state| state.ledger_id());
     id.ok_or(Failure::Service(ServiceError::Busy))
 }

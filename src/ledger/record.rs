@@ -2,6 +2,7 @@
 
 use super::chain::{Hash, link};
 use super::codec::{CodecError, decode, encode};
+use super::error::LedgerError;
 use crate::domain::event::Record;
 use crate::domain::id::Sequence;
 
@@ -44,6 +45,14 @@ impl Stored {
             return Err(CodecError::WrongPlace { place, stored });
         }
         Ok(record)
+    }
+
+    /// The record itself, of a ledger in which nothing else may lie.
+    ///
+    /// # Errors
+    /// [`LedgerError::Corrupt`], as of [`decode`](Self::decode).
+    pub fn record(&self) -> Result<Record, LedgerError> {
+        self.decode().map_err(|error| LedgerError::Corrupt { what: error.to_string() })
     }
 
     /// The head of a ledger that ends with this record.

@@ -10,7 +10,7 @@ use crate::domain::State;
 use crate::domain::event::{Event, Record};
 use crate::domain::id::Sequence;
 use crate::domain::time::Time;
-use crate::ledger::{Ledger, LedgerError, Stored};
+use crate::ledger::{Ledger, LedgerError};
 
 use super::history::{self, Rows};
 
@@ -96,7 +96,7 @@ pub fn fold_with(
     sequences.sort_unstable();
     let mut state = State::default();
     history::each_record(ledger, &sequences, |record| {
-        let record = decode(&record)?;
+        let record = record.record()?;
         state.apply(&record);
         see(&state, &record);
         Ok(())
@@ -113,7 +113,7 @@ fn last_until(ledger: &dyn Ledger, time: Time, head: Sequence) -> Result<Sequenc
         // A restore leaves a gap, so what comes next may lie far ahead of the middle.
         let found = ledger.records(middle, 1)?.pop().filter(|found| found.sequence < high);
         match found {
-            Some(found) if decode(&found)?.time <= time => low = found.sequence,
+            Some(found) if found.record()?.time <= time => low = found.sequence,
             _ => high = middle.next(),
         }
     }
@@ -137,7 +137,7 @@ fn group_end(
         };
         after = last.sequence;
         for stored in records {
-            let record = decode(&stored)?;
+            let record = stored.record()?;
             if let (None, Event::LedgerRestored(restored)) = (&end, &record.event)
                 && record.sequence > sequence
             {
@@ -192,8 +192,4 @@ fn goes_on(event: &Event, next: &Event) -> bool {
         | Event::ThreadClosed(_)
         | Event::ThreadReopened(_) => false,
     }
-}
-
-fn decode(stored: &Stored) -> Result<Record, LedgerError> {
-    stored.decode().map_err(|error| LedgerError::Corrupt { what: error.to_string() })
 }

@@ -304,7 +304,7 @@ impl Service {
                 if is_full(&items, bytes) {
                     break;
                 }
-                let record = decode(&stored)?;
+                let record = stored.record().map_err(stopped)?;
                 (cursor, looked_at) = (stored.sequence, looked_at + 1);
                 match self.judge(reader, Some(&record)) {
                     Verdict::Send => {
@@ -475,16 +475,12 @@ fn show_ticket(
     shown().map_err(|refusal| refused(refusal, state.head()))
 }
 
-fn decode(stored: &Stored) -> Result<Record, ServiceError> {
-    stored.decode().map_err(|error| stopped(LedgerError::Corrupt { what: error.to_string() }))
-}
-
 pub(super) fn refused(refusal: Refusal, sequence: Sequence) -> ServiceError {
     ServiceError::Refused(Box::new(Refused { refusal, ticket: None, sequence }))
 }
 
 /// A ledger that can't be read has failed for good: whoever asks gets no answer from it.
-pub(super) fn stopped(error: LedgerError) -> ServiceError {
+pub fn stopped(error: LedgerError) -> ServiceError {
     tracing::error!(%error, "the ledger can't be read");
     ServiceError::Stopped
 }

@@ -37,12 +37,13 @@ fn real(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-pub(super) fn folder_of(path: &Path) -> &Path {
+/// The folder that a path lies in.
+pub(in crate::audit) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// The path of a file with this name and more behind it.
-pub(super) fn beside(path: &Path, more: impl AsRef<OsStr>) -> PathBuf {
+pub(in crate::audit) fn beside(path: &Path, more: impl AsRef<OsStr>) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(more);
     PathBuf::from(name)

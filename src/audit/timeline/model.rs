@@ -217,8 +217,7 @@ impl Timeline {
         sequences.sort_unstable();
         let mut fold = Fold::new(from.time, most);
         history::each_record(ledger, &sequences, |stored| {
-            let what = |error| LedgerError::Corrupt { what: format!("{error}") };
-            fold.take(&stored.decode().map_err(what)?);
+            fold.take(&stored.record()?);
             Ok(())
         })?;
         Ok(fold.finish(scope.clone(), lock_name.cloned(), to))

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use super::Found;
 use super::bearing::{Bearing, Ended, Gone, Left, bearing};
 use super::queue::{Queue, Waiter, queue_before};
-use super::read::{Past, decode};
+use super::read::Past;
 use super::turns::{Turn, Turns};
 use crate::domain::event::{HolderThen, Record};
 use crate::domain::id::{FenceToken, Sequence, TicketId};
@@ -337,7 +337,7 @@ fn access_event(past: &Past<'_>, cancelled: Sequence) -> Result<Option<Record>, 
         let start = Sequence(end.0.saturating_sub(ACCESS_PAGE));
         let found = past.ledger.records(before(start), page)?;
         for stored in found.iter().rev().filter(|stored| stored.sequence < end) {
-            let record = decode(stored)?;
+            let record = stored.record()?;
             match bearing(&record.event) {
                 Bearing::Left(Left { how: Gone::LostAccess, .. }) => {}
                 _ => return Ok(Some(record)),

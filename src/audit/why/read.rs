@@ -45,7 +45,7 @@ impl Past<'_> {
     /// The event after a sequence, up to the head.
     pub(super) fn record_after(&self, sequence: Sequence) -> Result<Option<Record>, LedgerError> {
         let next = self.ledger.records(sequence, 1)?.pop();
-        next.filter(|next| next.sequence <= self.head).as_ref().map(decode).transpose()
+        next.filter(|next| next.sequence <= self.head).as_ref().map(Stored::record).transpose()
     }
 
     /// A ticket, live or ended.
@@ -80,7 +80,7 @@ impl Past<'_> {
             }
             rows.sort_unstable();
             history::each_record(self.ledger, &rows, |stored| {
-                see(decode(&stored)?);
+                see(stored.record()?);
                 Ok(())
             })?;
             if is_end {
@@ -115,7 +115,7 @@ impl Past<'_> {
             rows.retain(|row| *row < end);
             let mut records = Vec::with_capacity(rows.len());
             history::each_record(self.ledger, &rows, |stored| {
-                records.push(decode(&stored)?);
+                records.push(stored.record()?);
                 Ok(())
             })?;
             if records.iter().rev().any(|record| see(record).is_break()) {
@@ -132,8 +132,4 @@ impl Past<'_> {
         }
         Ok(true)
     }
-}
-
-pub(super) fn decode(stored: &Stored) -> Result<Record, LedgerError> {
-    stored.decode().map_err(|error| LedgerError::Corrupt { what: error.to_string() })
 }

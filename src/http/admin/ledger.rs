@@ -9,11 +9,12 @@ use crate::domain::id::Sequence;
 use crate::http::Api;
 use crate::http::answer;
 use crate::http::call::Call;
+use crate::http::events::ledger_id;
 use crate::http::failure::Failure;
 use crate::http::query::{SEQUENCE_RULE, sequence};
 use crate::ledger::{Ledger, LedgerError};
-use crate::service::query::require_server_admin;
-use crate::service::{Service, ServiceError};
+use crate::service::Service;
+use crate::service::query::{require_server_admin, stopped};
 
 /// How many records, or bytes of them, are read and sent at once.
 const RECORDS_MAX: usize = 1000;
@@ -38,18 +39,14 @@ pub(in crate::http) async fn export(api: Api, call: Call) -> Result<Response, Fa
     if after > head {
         return Err(Failure::invalid("after", "must not be after the head"));
     }
-    let writer = move |service: &Service| {
-        LineWriter::of(service.ledger(), form).map_err(|error| stopped(&error))
-    };
-    let writer = std::sync::Arc::new(api.read(writer).await?);
+    let writer = LineWriter::new(form, ledger_id(&api)?);
     // What fails from here on breaks the connection off: the last line that arrived whole says
     // where to go on.
     let body = async_stream::stream! {
         let mut last = after;
         while last < head {
-            let writer = std::sync::Arc::clone(&writer);
             let read = move |service: &Service| {
-                lines(service.ledger(), &writer, last, head).map_err(|error| stopped(&error))
+                lines(service.ledger(), writer, last, head).map_err(stopped)
             };
             match api.read(read).await {
                 Ok((reached, lines)) => {
@@ -71,7 +68,7 @@ pub(in crate::http) async fn export(api: Api, call: Call) -> Result<Response, Fa
 /// The next lines, and the last record of them.
 fn lines(
     ledger: &dyn Ledger,
-    writer: &LineWriter,
+    writer: LineWriter,
     after: Sequence,
     head: Sequence,
 ) -> Result<(Sequence, Bytes), LedgerError> {
@@ -85,11 +82,6 @@ fn lines(
         writer.write(&stored, &mut text).map_err(corrupt)?;
     }
     Ok((last, text.into()))
-}
-
-fn stopped(error: &LedgerError) -> ServiceError {
-    tracing::error!(%error, "the ledger can't be read");
-    ServiceError::Stopped
 }
 
 /// `POST /v1/admin/ledger/verification`
