@@ -1,9 +1,9 @@
 //! Reads from an open database: as it is at each moment, or as it was when it was frozen.
 
-use rocksdb::{DB, ReadOptions, SnapshotWithThreadMode};
+use rocksdb::{ColumnFamily, DB, ReadOptions, SnapshotWithThreadMode};
 
 use super::super::{Append, Head, Ledger, LedgerError, Pair, Stored, Table};
-use super::{RECORDS, family, last_record_of, storage_error, stored};
+use super::{RECORDS, last_record_of, storage_error, stored};
 use crate::domain::id::Sequence;
 
 /// Reads from a database.
@@ -27,8 +27,15 @@ impl<'a> Reads<'a> {
         options
     }
 
+    /// What was opened to be read can lack a family, and has nothing in it then: an older version
+    /// wrote fewer, and a crash can have cut off the making of a database between two.
+    fn family(self, name: &str) -> Option<&'a ColumnFamily> {
+        self.db.cf_handle(name)
+    }
+
     pub(super) fn head(self) -> Result<Head, LedgerError> {
-        last_record_of(self.db.raw_iterator_cf_opt(family(self.db, RECORDS), self.options()))
+        let Some(records) = self.family(RECORDS) else { return Ok(Head::default()) };
+        last_record_of(self.db.raw_iterator_cf_opt(records, self.options()))
     }
 
     /// The first records after `after`: as many, and no more once they have that many bytes.
@@ -42,7 +49,8 @@ impl<'a> Reads<'a> {
     }
 
     pub(super) fn get(self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, LedgerError> {
-        let found = self.db.get_cf_opt(family(self.db, table.name()), key, &self.options());
+        let Some(family) = self.family(table.name()) else { return Ok(None) };
+        let found = self.db.get_cf_opt(family, key, &self.options());
         found.map_err(|error| storage_error(&error))
     }
 
@@ -57,8 +65,8 @@ impl<'a> Reads<'a> {
     ) -> Result<Vec<Pair>, LedgerError> {
         let is_from_start = after.is_empty() || after < prefix;
         let (mut found, mut found_bytes) = (Vec::new(), 0);
-        let mut iterator =
-            self.db.raw_iterator_cf_opt(family(self.db, family_name), self.options());
+        let Some(family) = self.family(family_name) else { return Ok(found) };
+        let mut iterator = self.db.raw_iterator_cf_opt(family, self.options());
         iterator.seek(if is_from_start { prefix } else { after });
         if !is_from_start && iterator.key() == Some(after) {
             iterator.next();
