@@ -20,11 +20,12 @@ const ASK_EVERY: Duration = Duration::from_millis(500);
 pub(super) async fn ledger(client: &Client, output: &mut Output, command: &LedgerCommand) -> Ended {
     match command {
         LedgerCommand::ExportLedger { out, after, format } => {
+            let mut export = client.export_ledger(*after, format).await?;
+            // Made only now: a refusal must leave no empty file that is in the way of the next try.
             let mut to: Box<dyn Write> = match out {
                 None => Box::new(io::stdout().lock()),
                 Some(path) => Box::new(new_file(path).map_err(not_stored(path))?),
             };
-            let mut export = client.export_ledger(*after, format).await?;
             while let Some(bytes) = export.next().await? {
                 to.write_all(&bytes)?;
             }
@@ -75,14 +76,10 @@ async fn verify(client: &Client, output: &mut Output) -> Ended {
     progress.end();
     let VerificationStatus { result, error, .. } = &reply.body;
     let said = match (result, error) {
-        (Some(found), _) => {
-            let (records, sequence, hash) = (found.records, found.sequence, &found.hash);
-            let good = format!("{records} records are good, up to {sequence} with the hash {hash}");
-            match &found.fault {
-                None => format!("good: {good}, and so are the tables"),
-                Some(fault) => format!("NOT good ({}): {good}\n{fault}", fault.kind.as_str()),
-            }
-        }
+        (Some(found), _) => match &found.fault {
+            None => found.to_string(),
+            Some(fault) => format!("{found}\n{fault}"),
+        },
         (None, error) => format!("not verified: {}", error.as_deref().unwrap_or("unknown why")),
     };
     output.result(&reply.json, || said)?;

@@ -1,27 +1,27 @@
 //! The commands of an auditor: from their flags to what they print.
 
 mod explain;
+mod state_tables;
 
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
+use serde::Serialize;
 use serde_json::json;
 
 use super::progress::Bar;
 use super::{ServerError, checkpoint, timeline};
 use crate::audit::checkpoint::{Proof, PublicKey};
 use crate::audit::{
-    self, AuditError, Change, Copied, Divergence, Fault, Form, Line, Records, Replay, Source,
+    self, AuditError, Change, Copied, Divergence, Form, Line, Records, Replay, Source,
 };
 use crate::clock;
-use crate::columns::table;
 use crate::config::{AuditCommand, ExportForm, point};
 use crate::domain::id::Sequence;
 use crate::ledger::Ledger;
 use crate::ledger::pending::Gap;
 use crate::ledger::rocks::Condition;
 use crate::projection::as_of::AsOf;
-use crate::wire::state::LedgerState;
 use crate::wire::verification::Verification;
 
 /// Carries out a command. Says whether what was looked for is so: of `diff`, that nothing is
@@ -69,7 +69,10 @@ pub fn audit(command: &AuditCommand) -> Result<bool, ServerError> {
             let ledger = open(ledger.path())?;
             match step {
                 Some(from) => steps(&*ledger, *from, *to, *from_first, *json)?,
-                None => print_state(&Replay::to(&*ledger, *to, *from_first)?.shown()?, *json)?,
+                None => {
+                    let state = Replay::to(&*ledger, *to, *from_first)?.shown()?;
+                    if *json { say_json(&state)? } else { say(&state_tables::of(&state))? }
+                }
             }
         }
         AuditCommand::Timeline(args) => timeline::draw(args)?,
@@ -100,6 +103,11 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn Ledger>, ServerError> {
 
 pub(super) fn say(text: &str) -> Result<(), ServerError> {
     writeln!(io::stdout(), "{text}").map_err(ServerError::io("printing the result"))
+}
+
+/// Prints JSON on one line.
+fn say_json(value: &impl Serialize) -> Result<(), ServerError> {
+    say(&serde_json::to_string(value).expect("its keys are names of fields"))
 }
 
 fn told(copied: Copied) -> String {
@@ -141,10 +149,9 @@ pub(super) fn verified(path: &Path, mut proof: Proof) -> Result<Verified, Server
 fn verify(path: &Path, proof: Proof, json: bool) -> Result<(), ServerError> {
     let Verified { verification, whole, has_torn_tail } = verified(path, proof)?;
     if json {
-        let text = serde_json::to_string(&verification).expect("its keys are names of fields");
-        say(&text)?;
+        say_json(&verification)?
     } else {
-        say(&in_words(&verification))?;
+        say(&verification.to_string())?
     }
     // What is missing, or was never written, explains the faults.
     whole?;
@@ -155,19 +162,6 @@ fn verify(path: &Path, proof: Proof, json: bool) -> Result<(), ServerError> {
              drops it.")
         }
         None => Ok(()),
-    }
-}
-
-fn in_words(verification: &Verification) -> String {
-    let Verification { records, sequence, hash, time, fault, has_tables, .. } = verification;
-    let good = match records {
-        0 => "no record is good".to_owned(),
-        _ => format!("{records} records are good, up to {sequence} at {time} with the hash {hash}"),
-    };
-    let tables = if *has_tables { ", and so are the tables" } else { "" };
-    match fault {
-        None => format!("good: {good}{tables}"),
-        Some(Fault { kind, .. }) => format!("NOT good ({}): {good}", kind.as_str()),
     }
 }
 
@@ -197,17 +191,22 @@ fn export(
     Ok(())
 }
 
-fn copy(from: &Path, data: &Path, gap: Gap, verb: &'static str) -> Result<Copied, ServerError> {
-    let mut source = Source::open(from)?;
+/// Opens what is to be copied.
+fn whole(path: &Path) -> Result<Source, ServerError> {
+    let source = Source::open(path)?;
     source.require_whole()?;
+    Ok(source)
+}
+
+fn copy(from: &Path, data: &Path, gap: Gap, verb: &'static str) -> Result<Copied, ServerError> {
+    let mut source = whole(from)?;
     let records = Records::of_source(&mut source);
     Ok(audit::copy(records, data, gap, clock::wall(), &mut Bar::new(verb))?)
 }
 
 /// Copies to a directory of another name, which gets its own when the copy is verified.
 fn backup(from: &Path, to: &Path) -> Result<Copied, ServerError> {
-    let mut source = Source::open(from)?;
-    source.require_whole()?;
+    let mut source = whole(from)?;
     let records = Records::of_source(&mut source);
     Ok(audit::backup(records, to, clock::wall(), &mut Bar::new("copying"))?)
 }
@@ -250,101 +249,6 @@ fn steps(
 
 fn change_json(change: &Change) -> serde_json::Value {
     json!({ "path": change.path, "before": change.before, "after": change.after })
-}
-
-fn print_state(state: &LedgerState, json: bool) -> Result<(), ServerError> {
-    if json {
-        return say(&serde_json::to_string(state).expect("its keys are names of fields"));
-    }
-    say(state_tables(state).trim_end())
-}
-
-fn state_tables(state: &LedgerState) -> String {
-    let text = |part: &dyn std::fmt::Display| part.to_string();
-    let mut parts = vec![format!(
-        "record {} at {}, with the hash {}\n",
-        state.sequence, state.time, state.hash
-    )];
-    let locks: Vec<_> = state
-        .locks
-        .iter()
-        .map(|lock| {
-            let deadline = lock.holds.iter().filter_map(|ticket| ticket.lease_expires_at).max();
-            [
-                text(&lock.scope),
-                text(&lock.lock_name),
-                lock.owner.as_ref().map_or(String::new(), |owner| text(owner)),
-                lock.fence_token.map_or(String::new(), |fence| text(&fence)),
-                text(&lock.depth),
-                deadline.map_or(String::new(), |deadline| text(&deadline)),
-                text(&lock.queue.len()),
-            ]
-        })
-        .collect();
-    parts.push(table(["SCOPE", "LOCK", "OWNER", "FENCE", "DEPTH", "UNTIL", "WAITING"], &locks));
-    let tickets: Vec<_> = state
-        .locks
-        .iter()
-        .flat_map(|lock| lock.holds.iter().chain(&lock.queue))
-        .map(|ticket| {
-            let end = ticket.lease_expires_at.or(ticket.wait_expires_at);
-            [
-                text(&ticket.ticket_id),
-                ticket.state.as_str().to_owned(),
-                text(&ticket.owner),
-                text(&ticket.scope),
-                text(&ticket.lock_name),
-                end.map_or(String::new(), |end| text(&end)),
-            ]
-        })
-        .collect();
-    parts.push(table(["TICKET", "STATE", "OWNER", "SCOPE", "LOCK", "UNTIL"], &tickets));
-    let users: Vec<_> = state
-        .users
-        .iter()
-        .map(|user| {
-            let admin = if user.admin { "admin" } else { "" };
-            let disabled = if user.disabled { "disabled" } else { "" };
-            let tokens = state.tokens.iter().filter(|token| token.user == user.user).count();
-            [text(&user.user), admin.to_owned(), disabled.to_owned(), text(&tokens)]
-        })
-        .collect();
-    parts.push(table(["USER", "ROLE", "STATE", "TOKENS"], &users));
-    let roles = state
-        .members
-        .iter()
-        .map(|member| {
-            [format!("teams/{}", member.team), text(&member.user), member.role.as_str().to_owned()]
-        })
-        .chain(
-            state.grants.iter().map(|grant| {
-                [text(&grant.scope), text(&grant.user), grant.role.as_str().to_owned()]
-            }),
-        );
-    parts.push(table(["SCOPE", "USER", "ROLE"], &roles.collect::<Vec<_>>()));
-    let repos: Vec<_> = state.repos.iter().map(|repo| [text(&repo.repo)]).collect();
-    parts.push(table(["REPOSITORY"], &repos));
-    let threads: Vec<_> = state
-        .threads
-        .iter()
-        .map(|thread| {
-            let (scope, number) = (text(&thread.scope), text(&thread.number));
-            let (replies, title) = (text(&thread.replies_count), text(&thread.title));
-            [scope, number, thread.state.as_str().to_owned(), replies, title]
-        })
-        .collect();
-    parts.push(table(["REPOSITORY", "THREAD", "STATE", "REPLIES", "TITLE"], &threads));
-    let activities: Vec<_> = state
-        .activities
-        .iter()
-        .map(|entry| {
-            let said = entry.activity.as_ref().map_or(String::new(), |said| text(said));
-            [text(&entry.user), said]
-        })
-        .collect();
-    parts.push(table(["USER", "ACTIVITY"], &activities));
-    parts.retain(|part| !part.is_empty());
-    parts.join("\n")
 }
 
 fn diff_points(a: AsOf, b: AsOf, path: Option<&Path>, json: bool) -> Result<bool, ServerError> {

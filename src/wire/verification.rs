@@ -85,6 +85,24 @@ pub struct Verification {
     pub fault: Option<Fault>,
 }
 
+impl fmt::Display for Verification {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { records, sequence, hash, time, fault, has_tables, .. } = self;
+        match fault {
+            None => f.write_str("good: ")?,
+            Some(fault) => write!(f, "NOT good ({}): ", fault.kind.as_str())?,
+        }
+        match records {
+            0 => f.write_str("no record is good"),
+            _ => write!(
+                f,
+                "{records} records are good, up to {sequence} at {time} with the hash {hash}"
+            ),
+        }?;
+        if fault.is_none() && *has_tables { f.write_str(", and so are the tables") } else { Ok(()) }
+    }
+}
+
 /// How far a verification of the server's own ledger is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VerificationStatus {

@@ -1,6 +1,6 @@
 //! Why a ticket went as it did, and who held a lock: as JSON, or as text for people.
 
-use super::{ServerError, say};
+use super::{ServerError, say, say_json};
 use crate::audit::{self, AuditError, Replay};
 use crate::columns::table;
 use crate::domain::id::TicketId;
@@ -15,7 +15,7 @@ pub(super) fn why(ledger: &dyn Ledger, ticket_id: TicketId, json: bool) -> Resul
     let none = || AuditError::Asked(format!("the ledger has no ticket {ticket_id}"));
     let why = found.ok_or_else(none)?;
     if json {
-        return say(&serde_json::to_string(&why).expect("its keys are names of fields"));
+        return say_json(&why);
     }
     say(why.to_string().trim_end())
 }
@@ -28,7 +28,7 @@ pub(super) fn who(
 ) -> Result<(), ServerError> {
     let who = audit::who::who(ledger, lock, at)?;
     if json {
-        return say(&serde_json::to_string(&who).expect("its keys are names of fields"));
+        return say_json(&who);
     }
     say(in_words(&who).trim_end())
 }
