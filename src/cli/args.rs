@@ -5,6 +5,7 @@
 
 mod activity;
 mod admin;
+mod agent;
 mod ledger;
 mod setup;
 mod thread;
@@ -26,6 +27,7 @@ pub(super) use crate::flags::{LockArgs, ScopeArgs, ScopeIfAny};
 use crate::flags::{named, uuid};
 pub(super) use activity::ActivityCommand;
 pub(super) use admin::{AccessCommand, IdentityCommand};
+pub(super) use agent::AgentCommand;
 pub(super) use ledger::LedgerCommand;
 pub(super) use setup::SetupCommand;
 pub(super) use thread::{BodyArgs, TermsArgs, ThreadCommand, Under};
@@ -174,6 +176,9 @@ pub(super) enum Command {
     /// What is set up on this machine.
     #[command(flatten)]
     Setup(SetupCommand),
+    /// What agents and jobs work with.
+    #[command(flatten)]
+    Agent(AgentCommand),
 }
 
 /// A command that asks the server.

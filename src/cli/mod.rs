@@ -9,11 +9,13 @@
 mod acquire;
 mod activity;
 mod admin;
+mod agent;
 mod args;
 mod body;
 mod connection;
 mod environment;
 mod events;
+mod group;
 mod ledger;
 mod locks;
 mod output;
@@ -126,6 +128,7 @@ async fn run(cli: &Cli, environment: &Environment, output: &mut Output) -> Ended
     let command = match &cli.command {
         Command::Call(command) => command,
         Command::Setup(command) => return setup::run(said, output, command).await,
+        Command::Agent(command) => return agent::run(said, output, command).await,
     };
     let connection = said.connection()?;
     if let (TokenSource::Environment, Some(name)) = (&connection.token.source, &environment.profile)

@@ -1,0 +1,20 @@
+//! The commands that agents and jobs work with: they run something, or stand between an agent and
+//! the server.
+
+use std::ffi::OsString;
+
+use clap::Subcommand;
+
+/// A command for agents and jobs.
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum AgentCommand {
+    /// Becomes a command that is killed when its parent dies; how this program starts a command
+    #[command(hide = true)]
+    ExecChild {
+        /// The process id of the parent
+        parent: i32,
+        /// The command
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
+}
