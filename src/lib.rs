@@ -24,6 +24,7 @@
 //! | [`audit`] | proves and explains what happened, from the ledger alone |
 //! | [`feed`] | one reader's way through the ledger, from any sequence to the present and on |
 //! | [`wire`] | JSON on the wire; the tables of problems and operations; contracts made of them |
+//! | [`mcp`] | tools, resources and prompts for agents' models, over stdio and HTTP |
 //! | [`client`], [`cli`] | a typed client, and `pearing-cli` on top of it |
 //! | [`server`], [`config`], [`telemetry`] | `pearing` from its command line to its exit code |
 //! | [`metrics`] | what the server measures of itself, in one table |
@@ -76,6 +77,8 @@ pub mod http;
 pub mod ledger;
 #[cfg(any(feature = "server", feature = "client"))]
 pub mod manual;
+#[cfg(any(feature = "server", feature = "client"))]
+pub mod mcp;
 #[cfg(feature = "server")]
 pub mod metrics;
 #[cfg(feature = "server")]

@@ -1,6 +1,7 @@
 //! Audit: what proves and explains what happened, from the ledger alone.
 //!
-//! Everything here reads. It runs on a data directory, on a backup, on an exported file, and in a
+//! What proves and explains only reads; `copy`, `rebuild` and `export` write what can be verified
+//! in its turn. All of it runs on a data directory, on a backup, on an exported file, and in a
 //! server that holds the directory, since all of them are a [`Ledger`](crate::ledger::Ledger).
 
 mod check;

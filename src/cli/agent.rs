@@ -3,11 +3,12 @@
 use super::args::AgentCommand;
 use super::connection::Said;
 use super::output::Output;
-use super::{Ended, group};
+use super::{Ended, group, mcp};
 
 /// Runs one of them.
 pub(super) async fn run(said: Said<'_>, output: &mut Output, command: &AgentCommand) -> Ended {
     match command {
+        AgentCommand::Mcp => mcp::mcp(&said.connection()?).await,
         AgentCommand::ExecChild { parent, command } => {
             let (code, why) = group::become_command(*parent, command);
             output.message(&format!("pearing-cli: {why}"));

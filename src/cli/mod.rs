@@ -18,6 +18,7 @@ mod events;
 mod group;
 mod ledger;
 mod locks;
+mod mcp;
 mod output;
 mod private;
 mod profiles;

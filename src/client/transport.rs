@@ -11,6 +11,8 @@ use super::address::ServerUrl;
 use super::error::{ClientError, Refused};
 use crate::clock::BootTime;
 use crate::domain::scope::{Scope, ScopeKind};
+use crate::wire::ask::Ask;
+use crate::wire::operation;
 use crate::wire::problem::{Code, Problem};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -214,6 +216,26 @@ impl Client {
             };
             tokio::time::sleep(pause.max(asked).min(PAUSE_MAX)).await;
         }
+    }
+
+    /// Makes a call of any operation. Its answer is passed on unread.
+    ///
+    /// # Errors
+    /// As for every call.
+    pub async fn ask(&self, ask: &Ask) -> Result<Reply<()>, ClientError> {
+        let method = match ask.method {
+            operation::Method::Get => Method::GET,
+            operation::Method::Post => Method::POST,
+            operation::Method::Put => Method::PUT,
+            operation::Method::Delete => Method::DELETE,
+        };
+        let repeat = if ask.is_harmless { Repeat::Harmless } else { Repeat::WhenBusy };
+        let (scope, query, body) = (None, ask.query.clone(), ask.body.as_ref());
+        let wait_seconds = ask.wait_seconds;
+        let parts: Vec<&str> = ask.path.iter().map(String::as_str).collect();
+        let path = &parts;
+        let call = Call { method, path, scope, query, body, repeat, wait_seconds, accept: None };
+        self.call_raw(call).await
     }
 
     async fn try_once<B: Serialize>(&self, call: &Call<'_, B>) -> Result<Reply<()>, ClientError> {

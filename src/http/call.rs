@@ -122,7 +122,7 @@ fn spend(api: &Api, policy: Policy, user: &UserName, query: &str) -> Result<(), 
 
 /// Who a request's token stands for, if it works. A cookie counts where the policy says so, and
 /// where there is no token beside it.
-fn authenticate(api: &Api, policy: Policy, headers: &HeaderMap) -> Option<Identity> {
+pub(super) fn authenticate(api: &Api, policy: Policy, headers: &HeaderMap) -> Option<Identity> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let value = match (given.next(), given.next()) {
         (Some(value), None) => value,

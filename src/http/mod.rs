@@ -24,6 +24,7 @@ mod feeds;
 mod hosts;
 mod large;
 mod locks;
+mod mcp;
 mod operations;
 mod pacing;
 mod query;

@@ -7,14 +7,14 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::response::Response;
-use axum::routing::{MethodFilter, on};
+use axum::routing::{MethodFilter, any, on};
 
 use super::admin::{access, ledger, repos, teams, tokens, users};
 use super::call::{self, Call};
 use super::failure::Failure;
 use super::request::method_name;
 use super::{
-    Api, activity, agents, docs, events, feed_session, locks, operations, threads, tickets,
+    Api, activity, agents, docs, events, feed_session, locks, mcp, operations, threads, tickets,
     timeline, whoami,
 };
 use crate::metrics;
@@ -121,7 +121,8 @@ fn all() -> Vec<Route> {
 
 /// Every route's method and path.
 pub fn every_route() -> Vec<(String, &'static str)> {
-    all().into_iter().map(|route| (route.method.to_string(), route.path)).collect()
+    let calls = all().into_iter().map(|route| (route.method.to_string(), route.path));
+    calls.chain([(Method::POST.to_string(), mcp::PATH)]).collect()
 }
 
 fn route<H, F>(operation: &Operation, policy: Policy, handler: H) -> Route
@@ -150,10 +151,13 @@ pub(super) fn router(api: Api) -> Router {
         };
         router = router.route(path, on(filter, answer));
     }
-    router
+    let calls = router
         .fallback(async || Failure::NoSuchPath.render(None))
         .method_not_allowed_fallback(async || Failure::NoSuchMethod.render(None))
-        .with_state(api)
+        .with_state(api.clone());
+    let door = mcp::Door::new(api, calls.clone());
+    // A protocol of its own, whose calls are those above. It says itself which methods it takes.
+    calls.route(mcp::PATH, any(move |request: Request| door.clone().answer(request)))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use crate::domain::refusal::Refusal;
 use crate::ledger::LedgerError;
 use crate::wire::verification::{BackupStatus, Fault, Verification, VerificationStatus};
 
-/// How many times as long as a step the rest after it is: a fifth of one processor at the most.
+/// How many times as long as a step the rest after it is: about a fifth of one processor.
 const REST: u32 = 4;
 
 /// The work that was done last, or goes on.
@@ -35,6 +35,8 @@ pub(super) struct LongWork {
 struct State {
     verification: Option<VerificationStatus>,
     backup: Option<BackupStatus>,
+    /// Whether somebody waits for a verification that began in the background.
+    is_hurried: bool,
     is_ending: bool,
     threads: Vec<JoinHandle<()>>,
 }
@@ -55,11 +57,11 @@ impl LongWork {
         }
     }
 
-    /// Rests, unless all is to end.
+    /// Rests, unless all is to end, or somebody waits.
     fn rest(&self, length: Duration) {
         let state = self.lock();
-        let is_going_on = |state: &mut State| !state.is_ending;
-        drop(self.changed.wait_timeout_while(state, length, is_going_on));
+        let is_resting = |state: &mut State| !state.is_ending && !state.is_hurried;
+        drop(self.changed.wait_timeout_while(state, length, is_resting));
     }
 }
 
@@ -127,7 +129,12 @@ impl Service {
         let began_at = self.now();
         let head = self.read(|state| state.head());
         let mut state = self.0.long_work.lock();
-        if state.is_ending || state.verification.as_ref().is_some_and(|status| status.is_running) {
+        if state.is_ending {
+            return;
+        }
+        state.is_hurried = pace == Pace::Full;
+        if state.verification.as_ref().is_some_and(|status| status.is_running) {
+            self.0.long_work.changed.notify_all();
             return;
         }
         let status = VerificationStatus {
@@ -153,11 +160,15 @@ impl Service {
             }
         };
         let mut reached = Reached { work, pace, since: clock::monotonic(), note };
-        let found = self.0.ledger.frozen().map_err(AuditError::Ledger);
-        let found = found.and_then(|ledger| verify::ledger(&*ledger, &mut reached, |_| Ok(())));
-        self.0.metrics.verified_sequence.set(gauge(&found));
+        let found = self.0.ledger.frozen().map_err(AuditError::Ledger).and_then(|ledger| {
+            if let Some(status) = &mut work.lock().verification {
+                status.head = ledger.head().sequence;
+            }
+            verify::ledger(&*ledger, &mut reached, |_| Ok(()))
+        });
         let (result, error) = match found {
             Ok(verification) => {
+                self.0.metrics.verified_sequence.set(gauge(verification.sequence));
                 self.act_on(&verification);
                 (Some(verification), None)
             }
@@ -289,7 +300,6 @@ fn damage(fault: &Fault) -> LedgerError {
     LedgerError::Corrupt { what: format!("{fault}; pearing verify tells more") }
 }
 
-fn gauge(found: &Result<Verification, AuditError>) -> i64 {
-    let sequence = found.as_ref().map_or(0, |verification| verification.sequence.0);
-    i64::try_from(sequence).expect("a sequence is below 2^53")
+fn gauge(sequence: Sequence) -> i64 {
+    i64::try_from(sequence.0).expect("a sequence is below 2^53")
 }

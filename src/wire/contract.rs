@@ -10,6 +10,7 @@ mod links;
 mod openapi;
 #[cfg(test)]
 mod tests;
+pub(crate) mod tools;
 
 use std::collections::BTreeMap;
 

@@ -7,6 +7,7 @@
 //! Deliberately absent: rules and access.
 pub mod activity;
 pub mod admin;
+pub mod ask;
 pub mod checkpoint;
 pub mod cloud_event;
 pub mod contract;

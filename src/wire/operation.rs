@@ -182,8 +182,8 @@ pub struct Operation {
     pub problems: &'static [Code],
     /// The command of `pearing-cli` that calls it, in words with underscores.
     pub command: Option<&'static str>,
-    /// Whether agents are to have a tool for it. A feed never ends, and a token that was answered
-    /// would stay in a model's context.
+    /// Whether agents are to have a tool for it. A feed never ends, a token that was answered would
+    /// stay in a model's context, and administration is for people.
     pub has_tool: bool,
 }
 
@@ -210,7 +210,7 @@ impl Operation {
             answers: &[],
             problems: &[],
             command: Some(name),
-            has_tool: true,
+            has_tool: !matches!(group, Group::Administration),
         }
     }
 
@@ -279,6 +279,10 @@ impl Operation {
 
     const fn no_tool(self) -> Self {
         Self { has_tool: false, ..self }
+    }
+
+    const fn tool(self) -> Self {
+        Self { has_tool: true, ..self }
     }
 
     /// The parts of the path that name something, in their order.

@@ -70,6 +70,13 @@ fn strings<'a>(texts: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
 }
 
 #[test]
+fn every_tool_is_there() {
+    let in_code: BTreeSet<String> =
+        pearing::mcp::tools(true).iter().map(|tool| tool.name.to_string()).collect();
+    assert_eq!(first_cells("| tool | does |"), in_code);
+}
+
+#[test]
 fn every_route_is_there() {
     let in_code: BTreeSet<String> =
         every_route().iter().map(|(method, path)| format!("{method} {path}")).collect();

@@ -14,6 +14,7 @@ mod logs;
 mod long_work;
 mod loss;
 mod matrix;
+mod mcp;
 mod metrics;
 mod outside;
 mod race;

@@ -45,14 +45,14 @@ fn python() -> PathBuf {
 }
 
 /// A Python script.
-fn python_script(name: &str) -> Command {
+pub(crate) fn python_script(name: &str) -> Command {
     let mut command = Command::new(python());
     command.arg(file(name));
     command
 }
 
 /// A script of Node, which finds the packages of `package.json`.
-fn node_script(name: &str) -> Command {
+pub(crate) fn node_script(name: &str) -> Command {
     let mut command = Command::new("node");
     command.arg(file(name));
     command.env("NODE_PATH", tools("node", "package-lock.json").join("node_modules"));
@@ -61,7 +61,7 @@ fn node_script(name: &str) -> Command {
 
 /// Runs a command to its end, which is forced after so many seconds. All that it printed.
 #[track_caller]
-fn succeed(command: &Command, seconds_max: u32) -> String {
+pub(crate) fn succeed(command: &Command, seconds_max: u32) -> String {
     let mut bounded = Command::new("timeout");
     bounded.args(["--kill-after=5", &seconds_max.to_string()]).arg(command.get_program());
     bounded.args(command.get_args()).current_dir(command.get_current_dir().unwrap_or(top()));

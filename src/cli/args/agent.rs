@@ -8,6 +8,10 @@ use clap::Subcommand;
 /// A command for agents and jobs.
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum AgentCommand {
+    /// Serve an agent over stdin and stdout, by the Model Context Protocol
+    ///
+    /// It is started by the agent, and ends with it.
+    Mcp,
     /// Becomes a command that is killed when its parent dies; how this program starts a command
     #[command(hide = true)]
     ExecChild {

@@ -15,7 +15,7 @@ fn parse(line: &str) -> Result<Cli, clap::Error> {
 fn command(line: &str) -> Call {
     match parse(line).unwrap_or_else(|error| panic!("{line}: {error}")).command {
         Command::Call(call) => call,
-        Command::Setup(command) => panic!("{line} asks no server: {command:?}"),
+        other => panic!("{line} is no call: {other:?}"),
     }
 }
 

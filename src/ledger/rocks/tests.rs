@@ -400,6 +400,29 @@ fn a_flipped_bit_in_a_table_file_is_an_error_and_no_wrong_answer() {
 }
 
 #[test]
+fn a_database_whose_making_was_cut_off_between_two_families_has_no_record() {
+    for count in 0..families().len() {
+        let base = temporary();
+        let dir = base.path().join("data");
+        drop(RocksLedger::create(&dir).expect("a new ledger"));
+        fs::remove_dir_all(dir.join(ROCKS_DIR)).expect("it is there");
+        let mut settings = settings(Mode::Absolute);
+        settings.create_if_missing(true);
+        settings.create_missing_column_families(true);
+        let made = families().into_iter().take(count);
+        drop(DB::open_cf_descriptors(&settings, dir.join(ROCKS_DIR), made).expect("a database"));
+
+        let (reader, condition) = RocksReader::open(&dir).expect("it can be read");
+        assert_eq!((reader.head(), condition), (Head::default(), Condition::Whole), "{count}");
+        assert_eq!(reader.records(Sequence::ZERO, usize::MAX), Ok(Vec::new()), "{count}");
+        assert_eq!(reader.get(Table::Meta, b"x"), Ok(None), "{count}");
+        drop(reader);
+        let (ledger, _) = open(&dir).expect("it can be gone on with");
+        ledger.append(&short_append(&ledger)).expect("an append");
+    }
+}
+
+#[test]
 fn a_making_that_was_cut_off_is_begun_again_and_nothing_else_is_written_over() {
     let base = temporary();
     let dir = base.path().join("data");

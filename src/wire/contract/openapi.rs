@@ -144,8 +144,8 @@ fn whole(generator: &mut SchemaGenerator, schema: &Value) -> Value {
 }
 
 /// The parts of paths: what each must be, and an example of it.
-fn path_part(name: &str, components: &mut Components) -> Value {
-    let (schema, example) = match name {
+pub(super) fn part_of_path(name: &str) -> (operation::Described, Value) {
+    match name {
         "lock_name" => (described::<LockName>(), json!("thread-work.42")),
         "ticket_id" => (described::<TicketId>(), json!("0191d1f0-0000-7000-8000-000000000001")),
         "number" => (described::<ThreadNumber>(), json!(42)),
@@ -155,7 +155,11 @@ fn path_part(name: &str, components: &mut Components) -> Value {
         "token_id" => (described::<TokenId>(), json!("0191d1f0-0000-7000-8000-000000000002")),
         "file" => (described::<String>(), json!("index.html")),
         other => panic!("nobody knows what {other} is in a path"),
-    };
+    }
+}
+
+fn path_part(name: &str, components: &mut Components) -> Value {
+    let (schema, example) = part_of_path(name);
     json!({
         "name": name,
         "in": "path",
@@ -163,6 +167,23 @@ fn path_part(name: &str, components: &mut Components) -> Value {
         "schema": components.asked(schema),
         "example": example,
     })
+}
+
+/// What names a scope: `repo`, `team` or `user`.
+pub(super) fn scope_named(
+    name: &str,
+    schema_of: &mut dyn FnMut(operation::Described) -> Value,
+) -> Value {
+    match name {
+        "repo" => {
+            let mut schema = schema_of(described::<Scope>());
+            let narrowed = <&mut schemars::Schema>::try_from(&mut schema);
+            Scope::repo_only(narrowed.expect("a schema that was just made"));
+            schema
+        }
+        "team" => schema_of(described::<TeamName>()),
+        _ => schema_of(described::<UserName>()),
+    }
 }
 
 fn parameters(operation: &Operation, components: &mut Components) -> Vec<Value> {
@@ -199,16 +220,7 @@ fn parameters(operation: &Operation, components: &mut Components) -> Vec<Value> 
 
 fn shared_parameters(components: &mut Components) -> Value {
     let mut scope = |name: &str| {
-        let described = match name {
-            "repo" => {
-                let mut schema = components.asked(described::<Scope>());
-                let narrowed = <&mut schemars::Schema>::try_from(&mut schema);
-                Scope::repo_only(narrowed.expect("a schema that was just made"));
-                schema
-            }
-            "team" => components.asked(described::<TeamName>()),
-            _ => components.asked(described::<UserName>()),
-        };
+        let described = scope_named(name, &mut |described| components.asked(described));
         json!({
             "required": [name],
             "properties": { name: described },

@@ -19,8 +19,7 @@ operations! {
         status: 200,
         when: "The records, as they are read.",
         content: Content::Text(&["text/plain"]),
-    }])
-    .no_tool();
+    }]);
     /// Tells of the verification.
     GET_LEDGER_VERIFICATION = Operation::new(
         Administration, Get, "/v1/admin/ledger/verification", "get_ledger_verification",
@@ -28,15 +27,13 @@ operations! {
     )
     .command("verify_ledger")
     .ok::<VerificationStatus>()
-    .problems(&[NotFound])
-    .no_tool();
+    .problems(&[NotFound]);
     /// Verifies the ledger.
     VERIFY_LEDGER = Operation::new(
         Administration, Post, "/v1/admin/ledger/verification", "verify_ledger",
         "Verifies the whole ledger as it is now, unless that is going on already.",
     )
-    .answers(&[Answer::json::<VerificationStatus>(202, "It goes on.")])
-    .no_tool();
+    .answers(&[Answer::json::<VerificationStatus>(202, "It goes on.")]);
     /// Tells of the backup.
     GET_BACKUP = Operation::new(
         Administration, Get, "/v1/admin/ledger/backup", "get_backup",
@@ -44,22 +41,19 @@ operations! {
     )
     .command("create_backup")
     .ok::<BackupStatus>()
-    .problems(&[NotFound])
-    .no_tool();
+    .problems(&[NotFound]);
     /// Makes a backup.
     CREATE_BACKUP = Operation::new(
         Administration, Post, "/v1/admin/ledger/backup", "create_backup",
         "Makes a verified backup of the ledger as it is now, unless one is being made.",
     )
     .answers(&[Answer::json::<BackupStatus>(202, "It goes on.")])
-    .problems(&[NotFound])
-    .no_tool();
+    .problems(&[NotFound]);
     /// Signs a checkpoint.
     CREATE_CHECKPOINT = Operation::new(
         Administration, Post, "/v1/admin/ledger/checkpoints", "create_checkpoint",
         "Signs a note of the ledger's last record, which proves later that it still has all.",
     )
     .made::<SignedCheckpoint>()
-    .problems(&[NotFound])
-    .no_tool();
+    .problems(&[NotFound]);
 }

@@ -312,8 +312,7 @@ operations! {
     )
     .body::<CreateToken>()
     .made::<NewToken>()
-    .problems(GIVING)
-    .no_tool();
+    .problems(GIVING);
     /// Ends a token.
     REVOKE_TOKEN = Operation::new(
         Administration, Delete, "/v1/admin/tokens/{token_id}", "revoke_token", "Ends a token.",
@@ -363,7 +362,8 @@ operations! {
         "Lists the repositories that the caller may read.",
     )
     .paged()
-    .ok::<List<Repo>>();
+    .ok::<List<Repo>>()
+    .tool();
     /// Makes a repository.
     CREATE_REPO = Operation::new(
         Administration, Post, "/v1/admin/repos", "create_repo", "Makes a repository.",

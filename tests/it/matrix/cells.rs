@@ -98,8 +98,9 @@ impl Findings {
 
 #[test]
 fn every_route_has_a_row_and_every_row_a_route() {
-    let routes = every_route();
-    let routes: BTreeSet<String> = routes.iter().map(|(m, p)| format!("{m} {p}")).collect();
+    // The calls of the protocol there are the calls of these routes.
+    let routes = every_route().into_iter().filter(|(_, path)| *path != "/mcp");
+    let routes: BTreeSet<String> = routes.map(|(m, p)| format!("{m} {p}")).collect();
     let rows = rows();
     let asked: BTreeSet<String> = rows.iter().map(|r| format!("{} {}", r.method, r.path)).collect();
     let (none, empty) = (BTreeSet::new(), Vec::<&str>::new());

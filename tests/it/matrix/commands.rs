@@ -23,8 +23,8 @@ const ENDLESS: &str = "watch-events";
 /// A command whose call is asked for without it: it would wait until a verification ends.
 const WAITING: &str = "verify-ledger";
 
-/// Commands about the machine that they run on, not about anything that needs access.
-const LOCAL: [&str; 5] = ["completions", "list-profiles", "login", "logout", "man"];
+/// Commands about the machine that they run on, and one that speaks another protocol.
+const LOCAL: [&str; 6] = ["completions", "list-profiles", "login", "logout", "man", "mcp"];
 
 /// The exit code of each outcome.
 fn exit_code(says: Says) -> i32 {
