@@ -111,10 +111,11 @@ async fn block(client: &Client, output: &mut Output, lock: &LockKey, ask: &Acqui
     // Before the request is sent: a signal must not find a ticket that nobody gives up.
     let mut stop = Stop::listen()?;
     let mut waiting = None;
-    let turn = client.acquire_in_turn(lock, ask, stop.next(), |first| {
-        waiting = Some(first.ticket.ticket_id);
-        for line in why_not(lock, first).lines().take(1) {
-            output.message(line);
+    let turn = client.acquire_in_turn(lock, ask, stop.next(), |answer| {
+        if waiting.replace(answer.ticket.ticket_id).is_none() {
+            for line in why_not(lock, answer).lines().take(1) {
+                output.message(line);
+            }
         }
     });
     match turn.await {

@@ -207,9 +207,9 @@ async fn change(told: &mut watch::Receiver<LeaseState>, now: Now, until: BootTim
     tokio::select! {
         changed = told.changed() => if changed.is_err() {
             // Nobody keeps the lease any more: what can still be seen is its end.
-            sleep_until(now, until).await;
+            sleep(now, until).await;
         },
-        () = sleep_until(now, until) => {}
+        () = sleep(now, until) => {}
     }
 }
 
@@ -249,7 +249,7 @@ async fn keep<B: Future<Output = Result<Answer, ClientError>>>(
             if is_due {
                 return Some(ask(beat(), now, until).await);
             }
-            sleep_until(now, until).await;
+            sleep(now, until).await;
             None
         };
         let heard = tokio::select! {
@@ -272,14 +272,18 @@ async fn ask(
     let sent_at = now();
     tokio::select! {
         answer = beat => heard(answer, sent_at),
-        () = sleep_until(now, until) => {
+        () = sleep(now, until) => {
             Heard::Nothing { why: "no answer in time".to_owned(), retry_after: None }
         }
     }
 }
 
-/// Sleeps until then, counting suspend.
-async fn sleep_until(now: Now, until: BootTime) {
+/// Sleeps until then, counting suspend, as a timer doesn't.
+pub async fn sleep_until(until: BootTime) {
+    sleep(BootTime::now, until).await;
+}
+
+async fn sleep(now: Now, until: BootTime) {
     loop {
         let left = now().until(until);
         if left.is_zero() {
@@ -317,16 +321,15 @@ fn heard(answer: Result<Answer, ClientError>, sent_at: BootTime) -> Heard {
     }
 }
 
-/// Whether a problem means that the ticket can't be kept: it has ended, or its owner may not keep
-/// it. Every other one says something about the request or the server, and nothing of the ticket.
+/// Whether a problem means that the ticket is over. Every other one says something about the
+/// request, the token or the server, and nothing of the ticket: one whose owner may not heartbeat
+/// it any more is held until its deadline, and access that was taken away can come back before.
 fn is_final(code: Code) -> bool {
     match code {
-        Code::TicketNotHeld
-        | Code::TicketEnded
-        | Code::NotFound
-        | Code::Unauthenticated
-        | Code::Forbidden => true,
-        Code::MethodNotAllowed
+        Code::TicketNotHeld | Code::TicketEnded | Code::NotFound => true,
+        Code::Unauthenticated
+        | Code::Forbidden
+        | Code::MethodNotAllowed
         | Code::Malformed
         | Code::TooLarge
         | Code::InvalidArgument

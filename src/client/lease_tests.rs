@@ -181,9 +181,7 @@ fn each_answer_is_a_yes_a_no_or_nothing() {
     (ended.ticket.state, ended.ticket.lease_remaining_ms) = (State::Expired, None);
     assert_eq!(says(Ok(ended)), Heard::Refused(Code::TicketEnded));
     for code in Code::ALL {
-        let exit_code = code.exit_code();
-        let is_no =
-            matches!(code, Code::TicketNotHeld | Code::TicketEnded) || [6, 7].contains(&exit_code);
+        let is_no = matches!(code, Code::TicketNotHeld | Code::TicketEnded | Code::NotFound);
         let said = says(Err(problem(*code)));
         assert_eq!(matches!(said, Heard::Refused(_)), is_no, "{code}");
     }

@@ -80,7 +80,7 @@ mod turn;
 pub use address::ServerUrl;
 pub use error::{ClientError, Refused};
 pub use feed::{EventFilter, Feed, FeedItem};
-pub use lease::{Lease, LeaseState, LeaseWatch, Lost, NotHeld};
+pub use lease::{Lease, LeaseState, LeaseWatch, Lost, NotHeld, sleep_until};
 pub use locks::{Acquire, Page};
 pub use threads::{NewReply, NewThread, Terms};
 pub use timeline::{Drawing, Timeline};

@@ -56,7 +56,8 @@ pub enum GivenUp {
 
 impl Client {
     /// Acquires, and waits until the ticket no longer waits. When `stop` comes first, the ticket
-    /// is given up. `on_waiting` is told once that it waits, if it does.
+    /// is given up. While it waits, `on_waiting` is told where it stands: at once, and after each
+    /// poll.
     ///
     /// # Errors
     /// As for every call; after `on_waiting` the ticket may wait on.
@@ -65,7 +66,7 @@ impl Client {
         lock: &LockKey,
         ask: &Acquire,
         stop: impl Future<Output = S>,
-        on_waiting: impl FnOnce(&Answer),
+        mut on_waiting: impl FnMut(&Answer),
     ) -> Result<Turn<S>, ClientError> {
         tokio::pin!(stop);
         let first = {
@@ -89,7 +90,7 @@ impl Client {
         }
         on_waiting(&first.body);
         tokio::select! {
-            reply = self.wait_turn(lock, &first) => Ok(Turn::Answered(Box::new(reply?))),
+            reply = self.wait_turn(lock, &first, on_waiting) => Ok(Turn::Answered(Box::new(reply?))),
             by = &mut stop => {
                 let ticket = self.give_up(lock, first.body.ticket.ticket_id).await;
                 Ok(Turn::Stopped { by, ticket })
@@ -102,6 +103,7 @@ impl Client {
         &self,
         lock: &LockKey,
         first: &Reply<Answer>,
+        mut on_waiting: impl FnMut(&Answer),
     ) -> Result<Reply<Answer>, ClientError> {
         let ticket = &first.body.ticket;
         let wait_ms = u64::from(ticket.wait_seconds) * 1000;
@@ -109,7 +111,10 @@ impl Client {
         loop {
             let asked = match self.ticket(lock, ticket.ticket_id, LONG_POLL_SECONDS_MAX).await {
                 Ok(reply) if reply.body.ticket.state != State::Waiting => return Ok(reply),
-                Ok(_) => None,
+                Ok(reply) => {
+                    on_waiting(&reply.body);
+                    None
+                }
                 Err(error) if error.is_passing() && BootTime::now() < patience_ends => {
                     error.retry_after()
                 }

@@ -45,7 +45,7 @@ pub enum LeaseState {
 /// Why a lease is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
-    /// The server refused a heartbeat: the ticket isn't held any more, or can't be kept.
+    /// The server refused a heartbeat: the ticket isn't held any more.
     #[error("the server refused the heartbeat: {0}")]
     Refused(Code),
     /// Its time ran out before a heartbeat was answered.
