@@ -41,8 +41,8 @@ pub fn page(command: Command) -> io::Result<String> {
     Ok(String::from_utf8(page).expect("names and help are text"))
 }
 
-/// Writes the man page of a program and one of each of its commands to a folder, which is made if
-/// there is none.
+/// Writes the man page of a program and one of each of its commands that its help lists to a
+/// folder, which is made if there is none.
 ///
 /// # Errors
 /// The folder can't be made, or a page can't be written.
@@ -52,7 +52,7 @@ pub fn write_pages(command: Command, folder: &Path) -> io::Result<()> {
     let version = command.get_version().unwrap_or_default();
     let source = format!("{} {version}", command.get_name());
     fs::create_dir_all(folder)?;
-    for command in command.get_subcommands() {
+    for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
         Man::new(command.clone()).source(&source).generate_to(folder)?;
     }
     Man::new(command).generate_to(folder)?;

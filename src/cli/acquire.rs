@@ -59,7 +59,7 @@ fn finish(output: &mut Output, lock: &LockKey, reply: &Reply<Answer>) -> Ended {
 }
 
 /// Why the lock is not held, and what can be done.
-fn why_not(lock: &LockKey, answer: &Answer) -> String {
+pub(super) fn why_not(lock: &LockKey, answer: &Answer) -> String {
     let ticket = &answer.ticket;
     let holder = answer.holder.iter().flatten().next();
     let held_by = holder.map(|h| format!("; {}", text::holder(h))).unwrap_or_default();
@@ -136,7 +136,7 @@ async fn block(client: &Client, output: &mut Output, lock: &LockKey, ask: &Acqui
 }
 
 /// What there is to say of a ticket after a signal; which it is if it could not be given up.
-fn given_up(lock: &LockKey, ask: &Acquire, ticket: GivenUp) -> Option<String> {
+pub(super) fn given_up(lock: &LockKey, ask: &Acquire, ticket: GivenUp) -> Option<String> {
     match ticket {
         GivenUp::Done(ticket_id) => Some(format!("ticket {ticket_id} given up")),
         // Over already is as good.

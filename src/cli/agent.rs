@@ -2,15 +2,18 @@
 
 use super::args::AgentCommand;
 use super::connection::Said;
+use super::group::Before;
 use super::output::Output;
-use super::{Ended, group, mcp};
+use super::{Ended, group, mcp, with_lock};
 
 /// Runs one of them.
 pub(super) async fn run(said: Said<'_>, output: &mut Output, command: &AgentCommand) -> Ended {
     match command {
         AgentCommand::Mcp => mcp::mcp(&said.connection()?).await,
-        AgentCommand::ExecChild { parent, command } => {
-            let (code, why) = group::become_command(*parent, command);
+        AgentCommand::WithLock(args) => Ok(with_lock::run(said, output, args).await),
+        AgentCommand::ExecChild { parent, takes_terminal, waits, command } => {
+            let before = Before { parent: *parent, takes_terminal: *takes_terminal, waits: *waits };
+            let (code, why) = group::become_command(before, command);
             output.message(&format!("pearing-cli: {why}"));
             Ok(code)
         }

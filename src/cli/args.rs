@@ -11,6 +11,7 @@ mod setup;
 mod thread;
 mod timeline;
 mod value;
+mod work;
 
 use std::path::PathBuf;
 
@@ -33,6 +34,7 @@ pub(super) use setup::SetupCommand;
 pub(super) use thread::{BodyArgs, TermsArgs, ThreadCommand, Under};
 pub(super) use timeline::TimelineArgs;
 use value::{fence_token, lease, limit, sequence, server_url, short_text, wait};
+pub(super) use work::{OnConflict, WithLockArgs};
 
 const AFTER_HELP: &str = "\
 Environment:

@@ -4,8 +4,8 @@
 //! It is started through this same program (`exec-child`), which first asks the kernel to kill it
 //! when its parent dies, and then becomes the command. So a command that is run under a lock
 //! doesn't go on when whoever kept the lock was killed. That holds for the command itself, and not
-//! for what it has started: those processes end with the group, by [`Group::send`].
-//! Deliberately absent: stopping. A command that is stopped from the terminal keeps its lease.
+//! for what it has started: those processes end with the group, by [`Group::send`]. Nor does it
+//! hold for a program that takes on another user's rights: there the kernel forgets what was asked.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
@@ -14,7 +14,7 @@ use std::process::{ExitStatus, Stdio};
 
 use nix::sys::signal::{SigSet, Signal as Blocked};
 use rustix::process::{
-    Pid, Signal, getpid, getppid, kill_process_group, set_parent_process_death_signal,
+    Pid, Signal, getpgrp, getpid, getppid, kill_process_group, set_parent_process_death_signal,
     test_kill_process_group,
 };
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
@@ -27,15 +27,30 @@ use super::signals::killed_by;
 const EXIT_NOT_RUN: u8 = 126;
 /// The exit code of a command that isn't there, as shells give it.
 const EXIT_NOT_FOUND: u8 = 127;
+/// This program, also when its file has been replaced meanwhile.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+/// What a process reads, before it becomes a command that has an input.
+const WORD: u8 = b'\n';
 
 /// A command, and what it finds.
 pub(super) struct Order<'a> {
     /// The program and its arguments.
     pub(super) command: &'a [OsString],
     /// What it finds in its environment besides what this process has.
-    pub(super) variables: &'a [(&'static str, String)],
+    pub(super) variables: Vec<(&'static str, String)>,
     /// What it reads on its stdin; left out, it reads what this process would.
     pub(super) input: Option<Vec<u8>>,
+}
+
+/// What a process is to do before it becomes a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Before {
+    /// Whose death is to be its own.
+    pub(super) parent: i32,
+    /// Take the terminal, which this process has.
+    pub(super) takes_terminal: bool,
+    /// Wait for a word on stdin, ahead of the input. Without it, there is no command.
+    pub(super) waits: bool,
 }
 
 /// A running command, with whatever it starts in its process group.
@@ -48,34 +63,39 @@ pub(super) struct Group {
 
 impl Group {
     /// Starts a command. One that can't be run ends at once, with the exit code that shells give.
+    /// A command that has an input begins only after `is_made` was told its process group; were
+    /// this process killed before that, it would never begin.
     ///
     /// # Errors
-    /// No process can be made.
-    pub(super) fn start(order: Order<'_>) -> io::Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.arg("exec-child").arg(getpid().as_raw_nonzero().to_string());
-        command.arg("--").args(order.command);
-        command.envs(order.variables.iter().map(|(name, value)| (*name, value)));
-        command.process_group(0);
-        if order.input.is_some() {
-            command.stdin(Stdio::piped());
+    /// No process can be made, or `is_made` fails: then the command doesn't begin.
+    pub(super) fn start<E: From<io::Error>>(
+        order: Order<'_>,
+        is_made: impl FnOnce(Pid) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let has_terminal = order.input.is_none() && has_terminal();
+        let mut command = Command::new(OWN_PROGRAM);
+        command.arg0("pearing-cli").arg("exec-child").arg(getpid().as_raw_nonzero().to_string());
+        if has_terminal {
+            command.arg("--takes-terminal");
         }
+        if order.input.is_some() {
+            command.arg("--waits").stdin(Stdio::piped());
+        }
+        command.arg("--").args(order.command);
+        command.envs(order.variables);
+        command.process_group(0);
         let mut child = command.spawn()?;
         let pid = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let id = pid.expect("it has not been waited for");
+        is_made(id)?;
         if let (Some(input), Some(mut stdin)) = (order.input, child.stdin.take()) {
             tokio::spawn(async move {
+                let all = [&[WORD], &input[..]].concat();
                 // A command that doesn't read its input is no fault.
-                let _ = stdin.write_all(&input).await;
+                let _ = stdin.write_all(&all).await;
             });
         }
-        let has_terminal = hand_over_terminal(id);
         Ok(Self { child, id, has_terminal })
-    }
-
-    /// The process group.
-    pub(super) fn id(&self) -> Pid {
-        self.id
     }
 
     /// Sends a signal to every process of the group that is left.
@@ -102,7 +122,7 @@ impl Group {
     pub(super) async fn ended(&mut self) -> io::Result<u8> {
         let status = self.child.wait().await?;
         if std::mem::take(&mut self.has_terminal) {
-            take_back_terminal();
+            take_back_terminal(self.id);
         }
         Ok(exit_code(status))
     }
@@ -122,27 +142,34 @@ fn exit_code(status: ExitStatus) -> u8 {
     }
 }
 
-/// Lets a command read from the terminal, if this process may.
-fn hand_over_terminal(to: Pid) -> bool {
+/// Whether this process has the terminal, and has it for the command alone: where its results go
+/// elsewhere, a pager for one, that program may want to read from it.
+fn has_terminal() -> bool {
     let stdin = io::stdin();
-    let own = rustix::process::getpgrp();
-    stdin.is_terminal() && tcgetpgrp(&stdin) == Ok(own) && tcsetpgrp(&stdin, to).is_ok()
+    stdin.is_terminal() && io::stdout().is_terminal() && tcgetpgrp(&stdin) == Ok(getpgrp())
 }
 
-/// Takes the terminal back, so that whoever started this process reads from it again.
-fn take_back_terminal() {
+/// Takes the terminal back, so that whoever started this process reads from it again; unless
+/// somebody else has it by now.
+fn take_back_terminal(from: Pid) {
+    if tcgetpgrp(io::stdin()) == Ok(from) {
+        take_terminal();
+    }
+}
+
+/// Has the terminal read by this process's group.
+fn take_terminal() {
     // A process in the background is stopped for this, unless it has that signal blocked.
     let mut blocked = SigSet::empty();
     blocked.add(Blocked::SIGTTOU);
     if blocked.thread_block().is_ok() {
-        let _ = tcsetpgrp(io::stdin(), rustix::process::getpgrp());
+        let _ = tcsetpgrp(io::stdin(), getpgrp());
         let _ = blocked.thread_unblock();
     }
 }
 
-/// Becomes the command, which is killed when `parent` dies. Returns only if that can't be: the
-/// exit code that shells give, and why.
-pub(super) fn become_command(parent: i32, command: &[OsString]) -> (u8, String) {
+/// Becomes the command. Returns only if that can't be: the exit code that shells give, and why.
+pub(super) fn become_command(before: Before, command: &[OsString]) -> (u8, String) {
     let Some((program, arguments)) = command.split_first() else {
         return (EXIT_NOT_FOUND, "there is no command".to_owned());
     };
@@ -150,9 +177,18 @@ pub(super) fn become_command(parent: i32, command: &[OsString]) -> (u8, String) 
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
         return (EXIT_NOT_RUN, format!("{name}: {error}"));
     }
+    let orphaned = || (killed_by(Signal::KILL.as_raw()), format!("{name}: its parent is gone"));
     // It may have died before that was asked for.
-    if getppid().is_none_or(|now| now.as_raw_nonzero().get() != parent) {
-        return (killed_by(Signal::KILL.as_raw()), format!("{name}: its parent is gone"));
+    if getppid().is_none_or(|now| now.as_raw_nonzero().get() != before.parent) {
+        return orphaned();
+    }
+    // By the command's own process, so that it never finds itself without.
+    if before.takes_terminal {
+        take_terminal();
+    }
+    // No more than the word: what follows is the command's.
+    if before.waits && rustix::io::read(io::stdin(), &mut [0; 1]) != Ok(1) {
+        return orphaned();
     }
     let error = std::process::Command::new(program).args(arguments).exec();
     let is_missing = error.kind() == io::ErrorKind::NotFound;

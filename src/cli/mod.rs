@@ -28,6 +28,8 @@ mod text;
 mod thread_text;
 mod threads;
 mod timeline;
+mod with_lock;
+mod work;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

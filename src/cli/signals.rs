@@ -1,32 +1,48 @@
 //! The signals that ask a command to stop, for those commands that have something to put right
-//! before they end. From the first call on, the process no longer ends by them.
+//! before they end, or that pass them on. From the first call on, the process no longer ends by
+//! them.
+
+use std::task::Poll;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The signals that ask a command to stop.
-pub(super) struct Stop([(i32, Signal); 4]);
+pub(super) struct Stop(Vec<(i32, Signal)>);
 
 impl Stop {
     /// Listens from now on.
     pub(super) fn listen() -> std::io::Result<Self> {
-        let on = |kind: SignalKind| Ok::<_, std::io::Error>((kind.as_raw_value(), signal(kind)?));
-        Ok(Self([
-            on(SignalKind::interrupt())?,
-            on(SignalKind::terminate())?,
-            on(SignalKind::hangup())?,
-            on(SignalKind::quit())?,
-        ]))
+        Self::to(&[
+            SignalKind::interrupt(),
+            SignalKind::terminate(),
+            SignalKind::hangup(),
+            SignalKind::quit(),
+        ])
+    }
+
+    /// Listens from now on, also to those that mean whatever a program takes them for.
+    pub(super) fn listen_for_another() -> std::io::Result<Self> {
+        let mut stop = Self::listen()?;
+        stop.0.extend(Self::to(&[SignalKind::user_defined1(), SignalKind::user_defined2()])?.0);
+        Ok(stop)
+    }
+
+    fn to(kinds: &[SignalKind]) -> std::io::Result<Self> {
+        let on = |kind: &SignalKind| Ok((kind.as_raw_value(), signal(*kind)?));
+        kinds.iter().map(on).collect::<std::io::Result<_>>().map(Self)
     }
 
     /// The number of the next signal.
     pub(super) async fn next(&mut self) -> i32 {
-        let [(int, on_int), (term, on_term), (hup, on_hup), (quit, on_quit)] = &mut self.0;
-        tokio::select! {
-            _ = on_int.recv() => *int,
-            _ = on_term.recv() => *term,
-            _ = on_hup.recv() => *hup,
-            _ = on_quit.recv() => *quit,
-        }
+        std::future::poll_fn(|cx| {
+            for (number, signal) in &mut self.0 {
+                if signal.poll_recv(cx).is_ready() {
+                    return Poll::Ready(*number);
+                }
+            }
+            Poll::Pending
+        })
+        .await
     }
 }
 

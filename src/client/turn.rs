@@ -90,7 +90,9 @@ impl Client {
         }
         on_waiting(&first.body);
         tokio::select! {
-            reply = self.wait_turn(lock, &first, on_waiting) => Ok(Turn::Answered(Box::new(reply?))),
+            reply = self.wait_turn(lock, &first, on_waiting) => {
+                Ok(Turn::Answered(Box::new(reply?)))
+            }
             by = &mut stop => {
                 let ticket = self.give_up(lock, first.body.ticket.ticket_id).await;
                 Ok(Turn::Stopped { by, ticket })

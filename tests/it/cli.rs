@@ -4,6 +4,7 @@ mod guide;
 mod manual;
 mod profiles;
 mod timeline;
+mod with_lock;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

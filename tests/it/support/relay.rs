@@ -1,4 +1,5 @@
-//! A proxy that passes bytes on until it cuts every connection, in the middle of whatever passes.
+//! A proxy that passes bytes on until it cuts every connection, in the middle of whatever passes,
+//! or swallows all that comes, as a broken network does.
 //!
 //! Its own address stays the same while servers come and go behind it.
 
@@ -28,6 +29,8 @@ struct Lead {
     early: Mutex<u32>,
     /// How often everything was cut.
     cuts: watch::Sender<u64>,
+    /// Whether nothing passes.
+    is_silent: watch::Sender<bool>,
 }
 
 impl Relay {
@@ -40,6 +43,7 @@ impl Relay {
             left: Mutex::new(None),
             early: Mutex::new(0),
             cuts: watch::Sender::new(0),
+            is_silent: watch::Sender::new(false),
         });
         let accepting = tokio::spawn({
             let lead = Arc::clone(&lead);
@@ -76,6 +80,12 @@ impl Relay {
         *self.lead.early.lock().expect("nobody panics with it") = connections;
     }
 
+    /// Lets nothing pass any more, in either direction and with no word of it, or everything again:
+    /// what was sent meanwhile comes late then.
+    pub(crate) fn silence(&self, is_silent: bool) {
+        self.lead.is_silent.send_replace(is_silent);
+    }
+
     /// How often connections were cut.
     pub(crate) fn cuts(&self) -> u64 {
         *self.lead.cuts.borrow()
@@ -91,20 +101,29 @@ impl Drop for Relay {
 /// One connection, to its end or until it is cut.
 async fn pass(lead: Arc<Lead>, mut client: TcpStream) {
     let mut cuts = lead.cuts.subscribe();
+    lead.can_speak().await;
     let target = lead.target.lock().expect("nobody panics with it").clone();
     // While no server is there, the client finds its connection closed.
     let Ok(mut server) = TcpStream::connect(target).await else { return };
     let (from_client, to_client) = client.split();
     let (from_server, to_server) = server.split();
     tokio::select! {
-        _ = forth(from_client, to_server) => {}
+        _ = forth(&lead, from_client, to_server) => {}
         _ = back(&lead, from_server, to_client) => {}
         _ = cuts.changed() => {}
     }
 }
 
-async fn forth(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> io::Result<u64> {
-    tokio::io::copy(&mut from, &mut to).await
+async fn forth(lead: &Lead, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> io::Result<()> {
+    let mut bytes = [0; 1024];
+    loop {
+        let read = from.read(&mut bytes).await?;
+        if read == 0 {
+            return Ok(());
+        }
+        lead.can_speak().await;
+        to.write_all(&bytes[..read]).await?;
+    }
 }
 
 async fn back(lead: &Lead, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> io::Result<()> {
@@ -114,6 +133,7 @@ async fn back(lead: &Lead, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> io:
         if read == 0 {
             return Ok(());
         }
+        lead.can_speak().await;
         let passed = lead.let_through(read);
         to.write_all(&bytes[..passed]).await?;
         let begins = !std::mem::replace(&mut has_begun, true);
@@ -125,6 +145,13 @@ async fn back(lead: &Lead, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> io:
 }
 
 impl Lead {
+    /// Waits while nothing passes.
+    async fn can_speak(&self) {
+        let mut is_silent = self.is_silent.subscribe();
+        // The sender is our own.
+        let _ = is_silent.wait_for(|is_silent| !is_silent).await;
+    }
+
     /// How many of so many bytes pass before the cut.
     fn let_through(&self, bytes: usize) -> usize {
         let mut left = self.left.lock().expect("nobody panics with it");
