@@ -34,7 +34,7 @@ use crate::wire::ask::Ask;
 use crate::wire::operation;
 use crate::wire::problem::Problem;
 use tool::{KEEP_ALIVE, KEEP_ALIVE_MINUTES_MAX, Tool, WHAT_DO_I_HOLD};
-use wait::Progress;
+use wait::Caller;
 
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,7 +85,7 @@ impl<A: Api> Mcp<A> {
         &self,
         name: &str,
         given: Map<String, Value>,
-        progress: Progress,
+        caller: Caller,
     ) -> Result<Told, ErrorData> {
         if name == WHAT_DO_I_HOLD {
             return Ok(match given.keys().next() {
@@ -96,7 +96,7 @@ impl<A: Api> Mcp<A> {
         let Some(tool) = tool::named(name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool {name}"), None));
         };
-        Ok(match self.carry_out(tool, given, progress).await {
+        Ok(match self.carry_out(tool, given, caller).await {
             Ok(told) => told,
             Err(problem) => refusal(&problem),
         })
@@ -106,7 +106,7 @@ impl<A: Api> Mcp<A> {
         &self,
         tool: &Tool,
         mut given: Map<String, Value>,
-        progress: Progress,
+        caller: Caller,
     ) -> Result<Told, Box<Problem>> {
         if !tool::is_waited_for(tool.operation) {
             return Ok(self.0.ask(tool.ask(given)?).await);
@@ -123,7 +123,7 @@ impl<A: Api> Mcp<A> {
         if !is_acquire {
             ask.wait_seconds = wait::slice(wait_here);
         }
-        let told = wait::turn(&*self.0, ask, wait_here, progress, |ticket| {
+        let told = wait::turn(&*self.0, ask, wait_here, caller, |ticket| {
             if minutes > 0 {
                 self.0.keep_alive(ticket, minutes);
             }
@@ -207,7 +207,7 @@ impl<A: Api> ServerHandler for Mcp<A> {
     ) -> Result<CallToolResponse, ErrorData> {
         self.0.note_call();
         let given = request.arguments.unwrap_or_default();
-        let told = self.call(&request.name, given, Progress::of(context)).await?;
+        let told = self.call(&request.name, given, Caller(context)).await?;
         Ok(CallToolResult::from(told).into())
     }
 

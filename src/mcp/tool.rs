@@ -335,6 +335,25 @@ mod tests {
         assert!(names.contains(&"acquire_lock") && names.contains(&"list_repos"), "{names:?}");
     }
 
+    #[test]
+    fn what_a_model_reads_is_short_and_every_reference_leads_somewhere() {
+        let tools = super::super::tools(true);
+        let long = |tool: &&rmcp::model::Tool| {
+            let input = serde_json::to_string(&tool.input_schema).expect("it is JSON").len();
+            input + tool.description.as_deref().unwrap_or_default().len() > 3_000
+        };
+        assert_eq!(tools.iter().filter(long).map(|tool| &tool.name).collect::<Vec<_>>(), [""; 0]);
+        for tool in &tools {
+            let answer = tool.output_schema.as_ref().expect("each answers JSON");
+            let answer = Value::Object((**answer).clone());
+            let text = answer.to_string();
+            assert!(text.len() < 10_000, "{}: {}", tool.name, text.len());
+            for name in text.split("\"#/$defs/").skip(1).filter_map(|rest| rest.split('"').next()) {
+                assert!(answer["$defs"][name].is_object(), "{}: {name}", tool.name);
+            }
+        }
+    }
+
     fn object_like(schema: &Value) -> Option<&Value> {
         schema.to_string().contains("\"properties\"").then_some(schema)
     }

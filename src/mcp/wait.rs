@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use rmcp::model::{ProgressNotificationParam, ProgressToken};
-use rmcp::service::{Peer, RequestContext, RoleServer};
+use rmcp::model::ProgressNotificationParam;
+use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
 
 use super::{Api, Told};
@@ -19,22 +19,24 @@ const SLICE_SECONDS: u32 = 5;
 /// The pause between two looks, should an answer not be held back.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Who hears how far a call is.
-pub(super) struct Progress {
-    peer: Option<(Peer<RoleServer>, ProgressToken)>,
-}
+/// Who called: whoever hears how far the call is, and may cancel it.
+pub(super) struct Caller(pub(super) RequestContext<RoleServer>);
 
-impl Progress {
-    pub(super) fn of(context: RequestContext<RoleServer>) -> Self {
-        let token = context.meta.get_progress_token();
-        Self { peer: token.map(|token| (context.peer, token)) }
+impl Caller {
+    async fn tell(&self, seconds: f64, of: f64, message: String) {
+        if let Some(token) = self.0.meta.get_progress_token() {
+            let progress = ProgressNotificationParam::new(token, seconds);
+            // A client that doesn't listen any more misses nothing.
+            let _ =
+                self.0.peer.notify_progress(progress.with_total(of).with_message(message)).await;
+        }
     }
 
-    async fn tell(&self, seconds: f64, of: f64, message: String) {
-        if let Some((peer, token)) = &self.peer {
-            let progress = ProgressNotificationParam::new(token.clone(), seconds);
-            // A client that doesn't listen any more misses nothing.
-            let _ = peer.notify_progress(progress.with_total(of).with_message(message)).await;
+    /// Pauses; says whether the call goes on.
+    async fn pause(&self, length: Duration) -> bool {
+        tokio::select! {
+            () = self.0.ct.cancelled() => false,
+            () = tokio::time::sleep(length) => true,
         }
     }
 }
@@ -50,7 +52,7 @@ pub(super) async fn turn<A: Api>(
     api: &A,
     ask: Ask,
     seconds: u64,
-    progress: Progress,
+    caller: Caller,
     on_ticket: impl FnOnce(&Value),
 ) -> Told {
     let (began, query) = (BootTime::now(), ask.query.clone());
@@ -68,8 +70,10 @@ pub(super) async fn turn<A: Api>(
             break;
         }
         let passed = began.until(BootTime::now()).as_secs_f64();
-        progress.tell(passed, as_f64(seconds), standing(&answer)).await;
-        tokio::time::sleep(PAUSE.min(left)).await;
+        caller.tell(passed, as_f64(seconds), standing(&answer)).await;
+        if !caller.pause(PAUSE.min(left)).await {
+            break;
+        }
         let name = |field: &str| answer["ticket"][field].as_str().unwrap_or_default();
         let path = ["locks", name("lock_name"), "tickets", name("ticket_id")];
         let mut look = Ask::get(&path, query.clone());
