@@ -2,6 +2,8 @@
 // transport is http or stdio. What goes otherwise than it should ends it.
 const assert = require("node:assert/strict");
 const { randomUUID } = require("node:crypto");
+const fs = require("node:fs");
+const net = require("node:net");
 
 const [transport] = process.argv.slice(2);
 const { MCP_SDK, MCP_URL, PEARING_CLI, PEARING_URL } = process.env;
@@ -17,16 +19,44 @@ const repo = "teams/platform/website";
 const lock_name = `sdk.${MCP_SDK}.${transport}`;
 const lock = { repo, lock_name };
 
-async function connect(token) {
+// Where a session over stdio notes its process, so that it can be killed.
+const pid_file = `${process.env.HOME}/mcp.pid`;
+const stdio = ["-c", 'echo $$ > "$0"; exec "$1" mcp', pid_file, PEARING_CLI];
+
+// A proxy that cuts the connection on which the first progress passes.
+function cutter() {
+  const target = new URL(MCP_URL);
+  const server = net.createServer((client) => {
+    const upstream = net.connect(target.port, target.hostname);
+    const end = () => {
+      client.destroy();
+      upstream.destroy();
+    };
+    for (const socket of [client, upstream]) socket.on("error", end).on("close", end);
+    client.pipe(upstream);
+    upstream.on("data", (data) => {
+      if (data.includes("notifications/progress")) {
+        server.cuts += 1;
+        end();
+      } else {
+        client.write(data);
+      }
+    });
+  });
+  server.cuts = 0;
+  return new Promise((done) => server.listen(0, "127.0.0.1", () => done(server)));
+}
+
+async function connect(token, url = MCP_URL) {
   const client = new Client({ name: "test", version: "1" }, isOld ? {} : JSON.parse(process.env.MCP_OPTIONS ?? "{}"));
   const headers = { Authorization: `Bearer ${token}` };
   await client.connect(
     transport === "http"
-      ? new StreamableHTTPClientTransport(new URL(MCP_URL), { requestInit: { headers } })
+      ? new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } })
       : new StdioClientTransport({
-          command: PEARING_CLI,
-          args: ["mcp"],
-          env: { PEARING_URL, PEARING_TOKEN: token, HOME: process.env.HOME },
+          command: "sh",
+          args: stdio,
+          env: { PEARING_URL, PEARING_TOKEN: token, HOME: process.env.HOME, PATH: process.env.PATH },
         }),
   );
   return client;
@@ -52,6 +82,36 @@ async function refusal(client, name, given) {
   const result = await call(client, name, given);
   assert.equal(result.isError, true, `${name}: ${result.content[0].text}`);
   return result.structuredContent.code;
+}
+
+// Codex waits for what claude holds; its session breaks off in the middle of the wait. Another one
+// makes the same call again, and has the same ticket.
+async function breakOff(claude) {
+  const lock = { repo, lock_name: `${lock_name}.cut` };
+  const held = await answer(claude, "acquire_lock", { ...lock, request_uuid: randomUUID() });
+  const proxy = transport === "http" ? await cutter() : undefined;
+  const url = proxy && `http://127.0.0.1:${proxy.address().port}/mcp`;
+  const first = await connect(process.env.CODEX_TOKEN, url);
+  const given = { ...lock, request_uuid: randomUUID(), wait_seconds: 300 };
+  let begun = false;
+  const onprogress = () => {
+    begun = true;
+    process.kill(Number(fs.readFileSync(pid_file, "utf8")), "SIGKILL");
+  };
+  const broken = call(first, "acquire_lock", given, { onprogress, timeout: 10_000 });
+  await assert.rejects(broken);
+  assert.ok(proxy ? proxy.cuts === 1 : begun);
+  await first.close();
+  proxy?.close();
+  const codex = await connect(process.env.CODEX_TOKEN);
+  const again = (await answer(codex, "acquire_lock", { ...given, wait_here_seconds: 0 })).ticket;
+  const seen = await answer(claude, "get_lock", lock);
+  assert.deepEqual(seen.queue.map((one) => one.ticket_id), [again.ticket_id]);
+  await answer(claude, "release_lock_ticket", { ...lock, ticket_id: held.ticket.ticket_id });
+  const turn = (await answer(codex, "acquire_lock", given)).ticket;
+  assert.deepEqual([turn.ticket_id, turn.state], [again.ticket_id, "held"]);
+  await answer(codex, "release_lock_ticket", { ...lock, ticket_id: turn.ticket_id });
+  await codex.close();
 }
 
 async function main() {
@@ -128,6 +188,7 @@ async function main() {
   await answer(codex, "release_lock_ticket", { ...lock, ticket_id: waiting.ticket_id });
   await answer(codex, "clear_user_activity", {});
 
+  await breakOff(claude);
   await claude.close();
   await codex.close();
   console.log(`${MCP_SDK} over ${transport}: ${version}, ${tools.length} tools`);

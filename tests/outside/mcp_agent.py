@@ -4,7 +4,10 @@ import asyncio
 import contextlib
 import json
 import os
+import pathlib
+import signal
 import sys
+import urllib.parse
 import uuid
 
 import httpx2
@@ -16,17 +19,52 @@ REPO = "teams/platform/website"
 LOCK = {"repo": REPO, "lock_name": f"python.{TRANSPORT}.{MODE}"}
 
 
-def server(token):
+# Where a session over stdio notes its process, so that it can be killed.
+PID_FILE = pathlib.Path(os.environ["HOME"], "mcp.pid")
+STDIO = ["-c", 'echo $$ > "$0"; exec "$1" mcp', str(PID_FILE), os.environ["PEARING_CLI"]]
+
+
+def server(token, url=os.environ["MCP_URL"]):
     if TRANSPORT == "http":
         headers = {"Authorization": f"Bearer {token}"}
         client = httpx2.AsyncClient(headers=headers, timeout=60)
-        return streamable_http_client(os.environ["MCP_URL"], http_client=client)
+        return streamable_http_client(url, http_client=client)
     environment = {
         "PEARING_URL": os.environ["PEARING_URL"],
         "PEARING_TOKEN": token,
         "HOME": os.environ["HOME"],
+        "PATH": os.environ["PATH"],
     }
-    return StdioServerParameters(command=os.environ["PEARING_CLI"], args=["mcp"], env=environment)
+    return StdioServerParameters(command="sh", args=STDIO, env=environment)
+
+
+@contextlib.asynccontextmanager
+async def cutter(cuts):
+    """A proxy that cuts the connection on which the first progress passes."""
+    target = urllib.parse.urlsplit(os.environ["MCP_URL"])
+
+    async def serve(reader, writer):
+        upstream = await asyncio.open_connection(target.hostname, target.port)
+
+        async def forth():
+            while data := await reader.read(65536):
+                upstream[1].write(data)
+
+        forward = asyncio.ensure_future(forth())
+        while data := await upstream[0].read(65536):
+            if b"notifications/progress" in data:
+                cuts.append(1)
+                break
+            writer.write(data)
+        forward.cancel()
+        for one in (writer, upstream[1]):
+            one.close()
+
+    proxy = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}/mcp"
+    finally:
+        proxy.close()
 
 
 async def call(client, name, given, progress=None):
@@ -49,6 +87,41 @@ async def refusal(client, name, given):
 
 def acquire(**more):
     return LOCK | {"request_uuid": str(uuid.uuid4())} | more
+
+
+async def break_off(claude):
+    """Codex waits for what claude holds; its session breaks off in the middle of the wait. Another
+    one makes the same call again, and has the same ticket."""
+    lock = LOCK | {"lock_name": LOCK["lock_name"] + ".cut"}
+    held = (await answer(claude, "acquire_lock", acquire() | lock))["ticket"]
+    given, cuts = acquire(wait_seconds=300) | lock, []
+
+    async def progress(seconds, total, message):
+        cuts.append(1)
+        os.kill(int(PID_FILE.read_text()), signal.SIGKILL)
+
+    async with contextlib.AsyncExitStack() as stack:
+        url = await stack.enter_async_context(cutter(cuts))
+        try:
+            async with Client(server(os.environ["CODEX_TOKEN"], url), mode=MODE) as first:
+                await first.call_tool(
+                    "acquire_lock", given, read_timeout_seconds=10, progress_callback=progress
+                )
+            raise AssertionError("it was not cut off")
+        except AssertionError:
+            raise
+        except BaseException as broken:  # Groups of errors, too.
+            print(f"broke off: {type(broken).__name__}")
+    assert cuts, "it broke off by itself"
+    async with Client(server(os.environ["CODEX_TOKEN"]), mode=MODE) as codex:
+        now = given | {"wait_here_seconds": 0}
+        again = (await answer(codex, "acquire_lock", now))["ticket"]
+        queue = (await answer(claude, "get_lock", lock))["queue"]
+        assert [one["ticket_id"] for one in queue] == [again["ticket_id"]], queue
+        await answer(claude, "release_lock_ticket", lock | {"ticket_id": held["ticket_id"]})
+        turn = (await answer(codex, "acquire_lock", given))["ticket"]
+        assert (turn["ticket_id"], turn["state"]) == (again["ticket_id"], "held"), turn
+        await answer(codex, "release_lock_ticket", lock | {"ticket_id": turn["ticket_id"]})
 
 
 async def main():
@@ -95,6 +168,7 @@ async def main():
         for _ in range(2):
             ended = await answer(codex, "release_lock_ticket", release)
             assert ended["ticket"]["state"] == "released", ended
+        await break_off(claude)
         print(f"{TRANSPORT} {MODE}: {len(tools)} tools")
 
 
