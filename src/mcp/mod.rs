@@ -21,11 +21,11 @@ use std::sync::Arc;
 
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
-    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, Tool as ToolInfo,
-    ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
+    CompletionInfo, ContentBlock, ErrorData, GetPromptRequestParams, GetPromptResponse,
+    Implementation, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, Tool as ToolInfo, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
@@ -184,6 +184,7 @@ impl<A: Api> ServerHandler for Mcp<A> {
             .enable_tools()
             .enable_resources()
             .enable_prompts()
+            .enable_completions()
             .build();
         InitializeResult::new(capabilities)
             .with_server_info(
@@ -263,5 +264,28 @@ impl<A: Api> ServerHandler for Mcp<A> {
             Ok(prompt) => Ok(prompt.into()),
             Err(why) => Err(ErrorData::invalid_params(why, None)),
         }
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let known = request.context.and_then(|context| context.arguments).unwrap_or_default();
+        let asked = resource::candidates(&request.argument.name, &known);
+        let Some((ask, field)) = asked else { return Ok(CompleteResult::default()) };
+        let Told::Answer(list) = self.0.ask(ask).await else {
+            return Ok(CompleteResult::default());
+        };
+        let names = list["items"].as_array().into_iter().flatten();
+        let names = names.filter_map(|item| item[field].as_str());
+        let found: Vec<String> = names
+            .filter(|name| name.starts_with(&request.argument.value))
+            .take(CompletionInfo::MAX_VALUES)
+            .map(str::to_owned)
+            .collect();
+        let completion =
+            CompletionInfo::new(found).map_err(|why| ErrorData::internal_error(why, None));
+        Ok(CompleteResult::new(completion?))
     }
 }

@@ -1,5 +1,7 @@
 //! Resources: a lock, a ticket, and what everyone is doing, by addresses.
 
+use std::collections::HashMap;
+
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::Value;
 
@@ -69,6 +71,24 @@ fn query(scope: &str) -> Option<Vec<(&'static str, String)>> {
         ScopeKind::User(user) => ("user", user.to_string()),
     };
     Some(vec![(name, value)])
+}
+
+/// The call that lists what an argument could be, and the field of an item that is it. Repositories
+/// and locks that are held can be listed; what else there could be, nobody knows.
+pub(super) fn candidates(
+    argument: &str,
+    known: &HashMap<String, String>,
+) -> Option<(Ask, &'static str)> {
+    let most = vec![("limit", "1000".to_owned())];
+    match argument {
+        "repo" | "scope" => Some((Ask::get(&["admin", "repos"], most), "repo")),
+        "lock_name" => {
+            let scope = known.get("repo").or_else(|| known.get("scope"))?;
+            let query = query(scope)?.into_iter().chain(most).collect();
+            Some((Ask::get(&["locks"], query), "lock_name"))
+        }
+        _ => None,
+    }
 }
 
 /// What was read.

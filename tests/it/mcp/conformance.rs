@@ -9,12 +9,13 @@ use crate::outside::{node_script, succeed};
 use crate::support::Server;
 
 /// What needs nothing but a server of the protocol.
-const SCENARIOS: [&str; 6] = [
+const SCENARIOS: [&str; 7] = [
     "server-initialize",
     "ping",
     "tools-list",
     "resources-list",
     "prompts-list",
+    "completion-complete",
     "dns-rebinding-protection",
 ];
 
@@ -46,11 +47,10 @@ const OTHERS: [(&str, &[&str]); 5] = [
         ],
     ),
     (
-        "the server declares neither subscriptions, completions nor logging: the feed is for that",
+        "the server declares neither subscriptions nor logging: the feed is for that",
         &[
             "resources-subscribe",
             "resources-unsubscribe",
-            "completion-complete",
             "logging-set-level",
             "tools-call-with-logging",
         ],

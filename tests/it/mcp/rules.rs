@@ -215,6 +215,29 @@ async fn clients_that_vanish_leave_nothing_but_leases_that_end_by_themselves() {
 }
 
 #[tokio::test]
+async fn names_are_completed_from_what_one_may_read() {
+    let server = Server::start();
+    let claude = server.client("claude");
+    call(&claude, "acquire_lock", acquire("thread-work.42", json!({}))).await;
+    let complete = async |client: &Client, name: &str, value: &str| {
+        let params = json!({
+            "ref": { "type": "ref/prompt", "name": "work_under_lock" },
+            "argument": { "name": name, "value": value },
+            "context": { "arguments": { "repo": REPO } },
+        });
+        let method = "completion/complete";
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        send(client, &message).await.body["result"]["completion"]["values"].clone()
+    };
+    assert_eq!(complete(&claude, "repo", "teams/pl").await, json!([REPO]));
+    assert_eq!(complete(&claude, "repo", "x").await, json!([]));
+    assert_eq!(complete(&claude, "lock_name", "thread").await, json!(["thread-work.42"]));
+    assert_eq!(complete(&claude, "task", "").await, json!([]));
+    let stranger = server.add_user("stranger").await;
+    assert_eq!(complete(&stranger, "lock_name", "").await, json!([]));
+}
+
+#[tokio::test]
 async fn who_is_promoted_reads_what_the_one_before_it_wrote() {
     let server = Server::start();
     let (claude, codex) = (server.client("claude"), server.client("codex"));
