@@ -4,7 +4,7 @@ use super::args::AgentCommand;
 use super::connection::Said;
 use super::group::Before;
 use super::output::Output;
-use super::{Ended, group, mcp, with_lock};
+use super::{Ended, doctor, group, hook, mcp, vendor, watch, with_lock};
 
 /// Runs one of them.
 pub(super) async fn run(said: Said<'_>, output: &mut Output, command: &AgentCommand) -> Ended {
@@ -17,5 +17,9 @@ pub(super) async fn run(said: Said<'_>, output: &mut Output, command: &AgentComm
             output.message(&format!("pearing-cli: {why}"));
             Ok(code)
         }
+        AgentCommand::Setup(args) => vendor::setup(said, output, args).await,
+        AgentCommand::Hook(args) => hook::run(said, output, args).await,
+        AgentCommand::WatchTicket { ticket } => watch::watch(said, output, ticket).await,
+        AgentCommand::Doctor => doctor::run(said, output).await,
     }
 }

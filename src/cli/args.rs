@@ -11,6 +11,7 @@ mod setup;
 mod thread;
 mod timeline;
 mod value;
+mod vendor;
 mod work;
 
 use std::path::PathBuf;
@@ -34,6 +35,7 @@ pub(super) use setup::SetupCommand;
 pub(super) use thread::{BodyArgs, TermsArgs, ThreadCommand, Under};
 pub(super) use timeline::TimelineArgs;
 use value::{fence_token, lease, limit, sequence, server_url, short_text, wait};
+pub(super) use vendor::{HookArgs, SetupArgs, Vendor};
 pub(super) use work::{OnConflict, WithLockArgs};
 
 const AFTER_HELP: &str = "\
@@ -47,6 +49,8 @@ Environment:
   PEARING_LOCK_NAME    with PEARING_FENCE_TOKEN: the hold that a thread is written under,
   PEARING_FENCE_TOKEN    as --fence-lock and --fence-token
   PEARING_SCOPE        where that lock is; in another scope than the thread's it doesn't count
+  CLAUDE_CONFIG_DIR    where Claude Code has its configuration, for setup and doctor
+  CODEX_HOME           the same of Codex
 
 Exit codes:
   0   done; of acquire-lock: the lock is HELD

@@ -22,6 +22,12 @@ pub(super) struct Environment {
     pub(super) scope: Option<String>,
     /// Where the file of profiles is, if that can be told.
     pub(super) config: Option<PathBuf>,
+    /// `HOME`, if it is a whole path.
+    pub(super) home: Option<PathBuf>,
+    /// `CLAUDE_CONFIG_DIR`, where Claude Code has its configuration.
+    pub(super) claude_config_dir: Option<PathBuf>,
+    /// `CODEX_HOME`, where Codex has its configuration.
+    pub(super) codex_home: Option<PathBuf>,
 }
 
 impl Environment {
@@ -53,6 +59,9 @@ impl Environment {
             fence_token: exact("PEARING_FENCE_TOKEN"),
             scope: exact("PEARING_SCOPE"),
             config: path("PEARING_CONFIG").or_else(in_home),
+            home: folder("HOME"),
+            claude_config_dir: path("CLAUDE_CONFIG_DIR"),
+            codex_home: path("CODEX_HOME"),
         }
     }
 }

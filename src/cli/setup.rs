@@ -149,7 +149,7 @@ fn read_line() -> Result<FoundToken, Failure> {
 }
 
 /// The id of a profile's token, with a space before it; nothing, if it has none.
-fn id_of(profile: &Profile) -> String {
+pub(super) fn id_of(profile: &Profile) -> String {
     token::parse(&profile.token).map(|id| format!(" {id}")).unwrap_or_default()
 }
 

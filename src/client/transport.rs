@@ -105,9 +105,9 @@ impl<'a, B> Call<'a, B> {
 /// A client of one server, with one token.
 #[derive(Debug, Clone)]
 pub struct Client {
-    http: reqwest::Client,
+    pub(super) http: reqwest::Client,
     feed_http: reqwest::Client,
-    base: Url,
+    pub(super) base: Url,
 }
 
 impl Client {

@@ -1,6 +1,7 @@
 //! The one integration binary: what no single module can promise alone.
 #![expect(clippy::print_stdout, reason = "tests tell what they measured")]
 
+mod agents;
 mod canary;
 mod checkpoint;
 mod cli;

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 
 use clap::Subcommand;
 
+use super::TicketArgs;
+use super::vendor::{HookArgs, SetupArgs};
 use super::work::WithLockArgs;
 
 /// A command for agents and jobs.
@@ -31,4 +33,19 @@ pub(in crate::cli) enum AgentCommand {
         #[arg(last = true, required = true)]
         command: Vec<OsString>,
     },
+    /// Tie Claude Code or Codex to the server, with an identity of its own
+    ///
+    /// Makes an agent of yours, keeps its token in a profile, and writes the entries that start
+    /// `pearing-cli mcp` with that profile. With --lock, Claude Code changes nothing unless it
+    /// holds that lock. Run again, it changes only what isn't as it would be written now.
+    Setup(SetupArgs),
+    /// What an agent program runs before and after its tools; reads what happens from stdin
+    Hook(HookArgs),
+    /// Watch a ticket of yours without keeping it alive; exits with 5 when it is lost
+    WatchTicket {
+        #[command(flatten)]
+        ticket: TicketArgs,
+    },
+    /// Check the server, the token, the clock, MCP, and the configuration of Claude Code and Codex
+    Doctor,
 }
