@@ -26,6 +26,7 @@
 //! | [`wire`] | JSON on the wire; the tables of problems and operations; contracts made of them |
 //! | [`mcp`] | tools, resources and prompts for agents' models, over stdio and HTTP |
 //! | [`client`], [`cli`] | a typed client, and `pearing-cli` on top of it |
+//! | [`guard`] | what makes a target refuse a late write: PostgreSQL, Redis, Git, HTTP services |
 //! | [`server`], [`config`], [`telemetry`] | `pearing` from its command line to its exit code |
 //! | [`metrics`] | what the server measures of itself, in one table |
 //! | [`flags`], [`columns`], [`manual`] | what both programs have: flags, tables, man pages |
@@ -72,6 +73,8 @@ pub mod domain;
 pub mod feed;
 #[cfg(any(feature = "server", feature = "client"))]
 pub mod flags;
+#[cfg(any(feature = "client", feature = "guard"))]
+pub mod guard;
 #[cfg(feature = "server")]
 pub mod http;
 pub mod ledger;

@@ -58,8 +58,15 @@ const MAY_NAME: &[(&str, &[&str])] = &[
         ],
     ),
     ("client", &["domain", "wire", "clock", "random"]),
+    ("guard", &["domain"]),
     ("mcp", &["domain", "wire", "clock"]),
-    ("cli", &["domain", "wire", "client", "mcp", "clock", "random", "manual", "flags", "columns"]),
+    (
+        "cli",
+        &[
+            "domain", "wire", "client", "guard", "mcp", "clock", "random", "manual", "flags",
+            "columns",
+        ],
+    ),
     ("clock", &["domain"]),
     ("random", &["domain"]),
     ("metrics", &[]),
