@@ -14,9 +14,12 @@ mod args;
 mod body;
 mod connection;
 mod doctor;
+mod drill;
 mod environment;
 mod events;
+mod git_push;
 mod group;
+mod guard;
 mod hook;
 mod ledger;
 mod locks;
@@ -63,6 +66,9 @@ enum Failure {
     /// What this machine is to keep can't be written.
     #[error("it can't be written: {0}")]
     Store(String),
+    /// Another program that is needed can't be run, or fails.
+    #[error("{0}")]
+    Program(String),
     /// A flag or a variable of the environment can't be used.
     #[error("invalid-argument: {0}")]
     Usage(String),
@@ -78,7 +84,7 @@ impl Failure {
         match self {
             Self::Client(ClientError::Setup(_)) | Self::Usage(_) => EXIT_USAGE,
             Self::Client(error) => error.exit_code(),
-            Self::Write(_) | Self::Store(_) => EXIT_OTHER,
+            Self::Write(_) | Self::Store(_) | Self::Program(_) => EXIT_OTHER,
             Self::Token(_) => Code::Unauthenticated.exit_code(),
         }
     }
@@ -260,6 +266,7 @@ fn explain(failure: &Failure, server: Option<&Server>, output: &mut Output) {
         Failure::Client(ClientError::Unexpected(_) | ClientError::Setup(_))
         | Failure::Write(_)
         | Failure::Store(_)
+        | Failure::Program(_)
         | Failure::Token(_)
         | Failure::Usage(_) => {}
     }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use clap::Subcommand;
 
+use super::GuardCommand;
 use super::TicketArgs;
 use super::vendor::{HookArgs, SetupArgs};
 use super::work::WithLockArgs;
@@ -18,6 +19,9 @@ pub(in crate::cli) enum AgentCommand {
     Mcp,
     /// Run a command under a lock, which is kept while it runs
     WithLock(WithLockArgs),
+    /// Fence guards.
+    #[command(flatten)]
+    Guard(GuardCommand),
     /// Becomes a command that is killed when its parent dies; how this program starts a command
     #[command(hide = true)]
     ExecChild {
