@@ -10,6 +10,7 @@ mod crash;
 mod docs;
 mod feed;
 mod frozen;
+mod guard;
 mod http;
 mod logs;
 mod long_work;
