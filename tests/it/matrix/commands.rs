@@ -24,8 +24,22 @@ const ENDLESS: &str = "watch-events";
 const WAITING: &str = "verify-ledger";
 
 /// What runs on this machine, or makes more than one call: asked for where it is tested.
-const ELSEWHERE: [&str; 7] =
-    ["completions", "list-profiles", "login", "logout", "man", "mcp", "with-lock"];
+const ELSEWHERE: &[&str] = &[
+    "completions",
+    "doctor",
+    "drill",
+    "git-push",
+    "hook",
+    "list-profiles",
+    "login",
+    "logout",
+    "man",
+    "mcp",
+    "print-guard",
+    "setup",
+    "watch-ticket",
+    "with-lock",
+];
 
 /// The exit code of each outcome.
 fn exit_code(says: Says) -> i32 {
