@@ -10,6 +10,7 @@ mod links;
 mod openapi;
 #[cfg(test)]
 mod tests;
+#[cfg(any(feature = "server", feature = "client"))]
 pub(crate) mod tools;
 
 use std::collections::BTreeMap;
