@@ -48,8 +48,8 @@ Environment:
   PEARING_CONFIG       the file of profiles, as --config
   XDG_CONFIG_HOME      where that file is without PEARING_CONFIG: pearing/config.toml below it
   PEARING_OUTPUT       json is the same as --json; text is the default
-  PEARING_LOCK_NAME    with PEARING_FENCE_TOKEN: the hold that a thread is written under,
-  PEARING_FENCE_TOKEN    as --fence-lock and --fence-token
+  PEARING_LOCK_NAME    with PEARING_FENCE_TOKEN: the hold that a thread is written under, or that
+  PEARING_FENCE_TOKEN    git-push is done under, as --fence-lock and --fence-token
   PEARING_SCOPE        where that lock is; in another scope than the thread's it doesn't count
   CLAUDE_CONFIG_DIR    where Claude Code has its configuration, for setup and doctor
   CODEX_HOME           the same of Codex
