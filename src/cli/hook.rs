@@ -27,7 +27,7 @@ use tokio::sync::oneshot;
 use super::args::HookArgs;
 use super::connection::Said;
 use super::output::Output;
-use super::vendor::TOOL_PREFIX;
+use super::vendor::{TOOL_PREFIX, is_gated};
 use super::{Connection, Ended, Failure};
 use crate::client::{Client, ClientError, Page, lease_deadline};
 use crate::clock::BootTime;
@@ -142,7 +142,9 @@ impl Hook {
                 };
                 self.gate(&client(said)?, lock).await
             }
-            "PostToolUse" | "PostToolUseFailure" => self.heartbeat(&client(said)?).await,
+            "PostToolUse" | "PostToolUseFailure" => {
+                self.heartbeat(&client(said)?, &input.tool_name).await
+            }
             "SessionEnd" => self.end(&client(said)?, input.transcript_path.as_deref()).await,
             _ => Ok(Verdict::GoOn),
         }
@@ -166,10 +168,11 @@ impl Hook {
         Ok(Verdict::Refused(lost(ticket)))
     }
 
-    /// Extends what is held. What was lost meanwhile is told, as the tool has already run.
-    async fn heartbeat(&self, client: &Client) -> Result<Verdict, Failure> {
+    /// Extends what is held. What was lost meanwhile is told, as the tool has already run; if it
+    /// is one that only reads, there was perhaps nothing to lose.
+    async fn heartbeat(&self, client: &Client, tool: &str) -> Result<Verdict, Failure> {
         let held = self.live(client, Some("held")).await?;
-        if let (Some(lock), true) = (&self.lock, held.is_empty()) {
+        if let (Some(lock), true) = (&self.lock, held.is_empty() && is_gated(tool)) {
             let why = format!(
                 "{} is not held, or not any more: what was just done may have met somebody \
                  else's work. Stop, look at what is there, then {}",

@@ -71,6 +71,11 @@ impl Hook {
     }
 }
 
+/// Whether a tool changes something, as far as that is known from its name.
+pub(in crate::cli) fn is_gated(tool: &str) -> bool {
+    GATED_TOOLS.split('|').any(|gated| gated == tool)
+}
+
 fn profile_in<'a>(words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let mut words = words.skip_while(|word| *word != "--profile");
     words.nth(1)

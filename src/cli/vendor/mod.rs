@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use self::entry::{Entry, Hook};
-pub(super) use self::entry::{Server, TOOL_PREFIX};
+pub(super) use self::entry::{Server, TOOL_PREFIX, is_gated};
 use self::file::Foreign;
 use super::args::{SetupArgs, Vendor};
 use super::connection::Said;

@@ -143,6 +143,11 @@ async fn after_a_tool_what_is_held_is_extended_and_what_is_lost_is_told() {
     let broken = json!({ "fence_token": fence, "reason": "stuck" });
     assert_eq!(server.client("admin").post(&path, broken).await.status, 200);
     refused(&post(&home), "is not held, or not any more");
+    // Who only reads needs no lock, nor who has just let go of it.
+    for tool in ["Read", "mcp__pearing__release_lock_ticket"] {
+        let read = hook(&home, "PostToolUse", &input("PostToolUse", &json!({ "tool_name": tool })));
+        assert_eq!(read.done().err, "");
+    }
     server.kill();
     let ended = post(&home);
     assert_eq!(ended.code, Some(1), "the tool has run, so there is nothing to refuse: {ended:?}");
