@@ -117,6 +117,17 @@ async fn an_owner_sees_its_ticket_end_after_it_lost_access() {
 }
 
 #[tokio::test]
+async fn a_server_that_says_nothing_is_waited_for_until_the_lease_ends() {
+    let mut server = Server::start();
+    let home = Home::of(&server, "claude");
+    let held = server.client("claude").hold("x", 5).await;
+    let mut watch = Watch::of(&home, &held);
+    assert!(watch.line().starts_with("held"));
+    server.process().signal(rustix::process::Signal::STOP);
+    assert_eq!(watch.ended().0, Some(8));
+}
+
+#[tokio::test]
 async fn without_an_answer_until_the_lease_ends_nothing_can_be_said() {
     let mut server = Server::start();
     let home = Home::of(&server, "claude");
