@@ -220,20 +220,21 @@ fn client(said: Said<'_>) -> Result<Client, Failure> {
     Ok(Client::new(&server.url, &token.text)?)
 }
 
-/// Leaves those whose id came up in a session: another session of the same identity goes on with
-/// its own. Without a transcript there is nothing to tell them apart by.
+/// Leaves those that a session asked for: another one of the same identity goes on with its own.
+/// Who asks names the request, so its UUID came up there; a ticket's own id also does where a
+/// session just looks at what there is. Without a transcript there is nothing to tell them apart by.
 fn retain_named(tickets: &mut Vec<Ticket>, transcript: Option<&Path>) -> io::Result<()> {
     let file = match transcript.map(File::open) {
         None => return Ok(()),
         Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Some(file) => file?,
     };
-    let ids: Vec<String> = tickets.iter().map(|ticket| ticket.ticket_id.to_string()).collect();
+    let ids: Vec<String> = tickets.iter().map(|ticket| ticket.request_uuid.to_string()).collect();
     let mut is_named = vec![false; ids.len()];
     let mut lines = BufReader::new(file);
     let mut line = Vec::new();
     while !is_named.iter().all(|named| *named) && lines.read_until(b'\n', &mut line)? > 0 {
-        let text = String::from_utf8_lossy(&line);
+        let text = String::from_utf8_lossy(&line).to_ascii_lowercase();
         for (id, named) in ids.iter().zip(&mut is_named) {
             *named |= text.contains(id);
         }

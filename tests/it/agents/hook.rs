@@ -165,9 +165,9 @@ async fn a_session_lets_go_of_what_it_took_at_its_end() {
 
     // Another session of the same identity goes on with what it took.
     let (mine, theirs) = (agent.hold("edit", 60).await, agent.hold("edit", 60).await);
-    let id = |ticket: &Value| ticket["ticket_id"].as_str().expect("an id").to_owned();
-    let line = json!({ "type": "user", "content": [{ "text": id(&mine) }] });
-    home.write("session.jsonl", &format!("{{}}\n{line}\n"));
+    let asked = json!({ "type": "tool_use", "input": { "request_uuid": mine["request_uuid"] } });
+    let seen = json!({ "type": "tool_result", "content": [{ "text": theirs["ticket_id"] }] });
+    home.write("session.jsonl", &format!("{{}}\n{asked}\n{seen}\n"));
     end(json!({ "reason": "other", "transcript_path": home.path("session.jsonl") }));
     assert_eq!((state(&mine).await, state(&theirs).await), (json!("released"), json!("held")));
 
