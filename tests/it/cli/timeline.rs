@@ -24,12 +24,13 @@ async fn a_server_a_directory_and_an_export_are_drawn_alike() {
     let of = |rest: &str| said(&server, "claude", &format!("lock-timeline {rest} --repo {REPO}"));
     let (code, text, stderr) = of("x");
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
-    assert!(text.starts_with(&format!("x in {REPO}\n")) && text.contains("┃claude "), "{text}");
+    assert!(text.starts_with(&format!("x in {REPO}\n")) && text.contains('┃'), "{text}");
     let (_, all, _) = said(&server, "claude", &format!("lock-timeline --repo {REPO}"));
     assert!(all.starts_with(&format!("Locks of {REPO}\n")), "{all}");
     let (code, picture, _) = of("x --svg");
     assert_eq!(code, Some(0));
     roxmltree::Document::parse(&picture).expect("it is well-formed");
+    assert!(picture.contains("claude"), "whose hold it is, though it was short: {picture}");
     let (_, narrow, _) = of("x --width 50");
     assert!(narrow.lines().all(|line| line.chars().count() <= 50), "{narrow}");
     let folder = tempfile::tempdir().expect("there can be a temporary directory");
