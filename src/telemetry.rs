@@ -15,9 +15,10 @@ use crate::config::{LogFormat, LogOptions};
 /// The filter's, if it is none.
 pub fn start(options: &LogOptions) -> Result<(), ParseError> {
     let mut filter = EnvFilter::try_new(&options.log)?;
-    // That library tells of each message as if it were a session. It is heard if it is asked for.
+    // That library tells of each message as if it were a session, and warns of clients that went
+    // away. It is heard if it is asked for.
     if !options.log.contains("rmcp") {
-        filter = filter.add_directive("rmcp=warn".parse()?);
+        filter = filter.add_directive("rmcp=error".parse()?);
     }
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)

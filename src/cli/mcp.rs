@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use super::connection::Connection;
 use super::{Ended, Failure};
-use crate::client::{Client, ClientError, LONG_POLL_SECONDS_MAX, Reply};
+use crate::client::{Client, ClientError, LONG_POLL_SECONDS_MAX, Lost, Reply};
 use crate::clock::BootTime;
 use crate::domain::id::TicketId;
 use crate::domain::scope::LockKey;
@@ -82,10 +82,13 @@ impl Api for Remote {
         let Ok(ticket) = serde_json::from_value::<Ticket>(ticket.clone()) else { return };
         let length = Duration::from_secs(minutes * 60);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        // Asked again, as after a lost answer: the task is there.
+        // Asked again, as after a lost answer, or for another length: the task is there.
         if let Some(known) = kept.get(&ticket.ticket_id)
             && known.send(length).is_ok()
         {
+            return;
+        }
+        if length.is_zero() {
             return;
         }
         let (tells, told) = watch::channel(length);
@@ -113,22 +116,26 @@ impl Keeping {
         loop {
             // A ticket that waits is kept from its promotion on, whoever is told of it.
             let Some(reply) = self.held(&lock, ticket.ticket_id).await else { return };
-            let Some(lease) = self.client.keep(&reply) else { return };
+            let Some(lease) = self.client.keep(&reply) else { continue };
             let watch = lease.watch();
             tokio::select! {
-                _ = watch.lost() => return,
+                lost = watch.lost() => match lost {
+                    // The server knows better than the clock here: after an outage it gives grace.
+                    Lost::Deadline => continue,
+                    Lost::Refused(_) | Lost::LetGo => return,
+                },
                 () = self.agent_is_away() => {}
             }
             // Dropped, it isn't heartbeaten. It is still held for a while, and the agent's next
             // call goes on with it.
             drop(lease);
-            if self.last_call.changed().await.is_err() {
+            if self.length.borrow().is_zero() || self.last_call.changed().await.is_err() {
                 return;
             }
         }
     }
 
-    /// The ticket, once it is held.
+    /// The ticket, once it is held. Looked at at most once a second.
     async fn held(&self, lock: &LockKey, ticket_id: TicketId) -> Option<Reply<Answer>> {
         loop {
             match self.client.ticket(lock, ticket_id, LONG_POLL_SECONDS_MAX).await {

@@ -109,7 +109,7 @@ pub(super) fn parse<T: JsonBody>(headers: &HeaderMap, bytes: &[u8]) -> Result<T,
     })
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
     let text = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
     text.split(';').next().is_some_and(|t| t.trim().eq_ignore_ascii_case("application/json"))
 }

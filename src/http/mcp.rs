@@ -13,11 +13,12 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::Value;
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
 use tower::ServiceExt as _;
 use tracing::Instrument as _;
 
@@ -26,7 +27,7 @@ use super::call::authenticate;
 use super::failure::{Abandoned, Failure};
 use super::request::{Arrival, Ends, Routed, method_name};
 use super::routes::Policy;
-use super::{Api, body};
+use super::{Api, answer, body};
 use crate::mcp::{self, Mcp, Told};
 use crate::metrics::Operation;
 use crate::wire::ask::Ask;
@@ -79,6 +80,12 @@ impl Door {
             Ok(body) => body,
             Err(failure) => return failure.render(None),
         };
+        if !body::is_json(&parts.headers) && parts.method == Method::POST {
+            return Failure::malformed("the content-type must be application/json").render(None);
+        }
+        if parts.method == Method::POST && serde_json::from_slice::<IgnoredAny>(&body).is_err() {
+            return Failure::malformed("the body is no JSON").render(None);
+        }
         let authorization = parts.headers.get(header::AUTHORIZATION).cloned();
         let own = Own { door: self, authorization };
         let config = StreamableHttpServerConfig::default()
@@ -94,12 +101,25 @@ impl Door {
             config,
         );
         let response = service.handle(Request::from_parts(parts, Body::from(body))).await;
-        let mut response = response.map(Body::new);
+        let mut response = match response.status() {
+            // How rmcp says that it is no message of the protocol, once it is known to be JSON.
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => no_message(),
+            _ => response.map(Body::new),
+        };
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
         response
     }
+}
+
+/// The answer to JSON that is no message: a batch, for instance, which the newer revisions of the
+/// protocol don't have.
+fn no_message() -> Response {
+    let error = json!({ "code": -32600, "message": "it is no single message of JSON-RPC 2.0" });
+    let body = json!({ "jsonrpc": "2.0", "id": null, "error": error });
+    let body = Body::from(body.to_string());
+    answer::with_body(StatusCode::BAD_REQUEST, "application/json", body)
 }
 
 /// The API, as the server asks itself for one caller.

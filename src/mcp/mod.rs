@@ -18,14 +18,16 @@ mod tool;
 mod wait;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
-    CompletionInfo, ContentBlock, ErrorData, GetPromptRequestParams, GetPromptResponse,
-    Implementation, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, Tool as ToolInfo, ToolAnnotations,
+    CompletionInfo, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, Tool as ToolInfo,
+    ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
@@ -62,9 +64,17 @@ pub trait Api: Send + Sync + 'static {
     /// Notes that the agent has called a tool.
     fn note_call(&self) {}
 
-    /// Sends heartbeats for a ticket, until so many minutes after the agent's last call.
+    /// Sends heartbeats for a ticket, until so many minutes after the agent's last call: for 0, no
+    /// more.
     fn keep_alive(&self, _ticket: &Value, _minutes: u64) {}
 }
+
+/// How long a call may take, whatever the server does. Clients of this protocol give up after 60 s.
+const CALL_MAX: Duration = Duration::from_secs(55);
+
+/// The requests that this server answers and that have params.
+const KNOWN_METHODS: [&str; 5] =
+    ["tools/call", "resources/read", "prompts/get", "completion/complete", "initialize"];
 
 /// The protocol's server over an API.
 pub struct Mcp<A>(Arc<A>);
@@ -84,9 +94,12 @@ impl<A: Api> Mcp<A> {
     async fn call(
         &self,
         name: &str,
-        given: Map<String, Value>,
+        mut given: Map<String, Value>,
         caller: Caller,
     ) -> Result<Told, ErrorData> {
+        // A model that leaves an argument out often says null, and 5.0 is the integer 5.
+        given.retain(|_, value| !value.is_null());
+        given.values_mut().for_each(tool::make_whole);
         if name == WHAT_DO_I_HOLD {
             return Ok(match given.keys().next() {
                 None => holds::told(&*self.0).await,
@@ -124,7 +137,7 @@ impl<A: Api> Mcp<A> {
             ask.wait_seconds = wait::slice(wait_here);
         }
         let told = wait::turn(&*self.0, ask, wait_here, caller, |ticket| {
-            if minutes > 0 {
+            if A::CAN_KEEP_ALIVE && is_acquire {
                 self.0.keep_alive(ticket, minutes);
             }
         });
@@ -208,8 +221,26 @@ impl<A: Api> ServerHandler for Mcp<A> {
     ) -> Result<CallToolResponse, ErrorData> {
         self.0.note_call();
         let given = request.arguments.unwrap_or_default();
-        let told = self.call(&request.name, given, Caller(context)).await?;
+        let call = self.call(&request.name, given, Caller(context));
+        // A client that gave up would never read what to do.
+        let told = match tokio::time::timeout(CALL_MAX, call).await {
+            Ok(told) => told?,
+            Err(_) => Told::Nothing("no answer in time".to_owned()),
+        };
         Ok(CallToolResult::from(told).into())
+    }
+
+    /// What rmcp can't read as one of the protocol's requests.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let what = format!("the params of {} are not as the protocol has them", request.method);
+        Err(match KNOWN_METHODS.contains(&request.method.as_str()) {
+            true => ErrorData::invalid_params(what, None),
+            false => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None),
+        })
     }
 
     async fn list_resources(

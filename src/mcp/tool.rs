@@ -104,8 +104,6 @@ impl Tool {
     /// # Errors
     /// An argument that it doesn't have, or that must be there.
     pub(super) fn ask(&self, mut given: Map<String, Value>) -> Result<Ask, Box<Problem>> {
-        // A model that leaves an argument out often says null.
-        given.retain(|_, value| !value.is_null());
         if let Some(missing) = self.arguments.required.iter().find(|n| !given.contains_key(*n)) {
             return Err(invalid(missing, "is required"));
         }
@@ -230,6 +228,16 @@ fn number(most: u64, default: u64, what: &str) -> Value {
     })
 }
 
+/// Makes an integer of a number that is one but for how it is written.
+pub(super) fn make_whole(value: &mut Value) {
+    if value.is_f64()
+        && let Some(whole) = value.as_f64().filter(|number| number.fract() == 0.0)
+        && let Ok(whole) = format!("{whole:.0}").parse::<i64>()
+    {
+        *value = whole.into();
+    }
+}
+
 /// A number from 0 to `most` among the arguments, taken out.
 ///
 /// # Errors
@@ -241,7 +249,7 @@ pub(super) fn take_number(
     default: u64,
 ) -> Result<u64, Box<Problem>> {
     match given.remove(name) {
-        None | Some(Value::Null) => Ok(default),
+        None => Ok(default),
         Some(value) => value
             .as_u64()
             .filter(|number| *number <= most)
@@ -276,7 +284,7 @@ mod tests {
             "create_reply",
             json!({
                 "repo": "teams/platform/website", "number": 42, "kind": "note", "body": "a",
-                "fence_lock_name": "x", "fence_token": 7, "parent": null,
+                "fence_lock_name": "x", "fence_token": 7,
             }),
         )
         .expect("it is right");
@@ -299,6 +307,21 @@ mod tests {
         }
         let asked = ask("why_lock_ticket", json!({ "lock_name": "a/b", "ticket_id": id }));
         assert_eq!(asked.expect("a call").target(), format!("/v1/locks/a%2Fb/tickets/{id}/why"));
+    }
+
+    #[test]
+    fn a_whole_number_is_one_however_it_is_written() {
+        for (given, expected) in [
+            (json!(5.0), json!(5)),
+            (json!(-0.0), json!(0)),
+            (json!(5.5), json!(5.5)),
+            (json!(1e300), json!(1e300)),
+            (json!("5.0"), json!("5.0")),
+        ] {
+            let mut value = given.clone();
+            make_whole(&mut value);
+            assert_eq!(value, expected, "{given}");
+        }
     }
 
     #[test]

@@ -47,7 +47,8 @@ pub(super) fn slice(left: u64) -> u32 {
 }
 
 /// Makes a call that answers a ticket, and looks again while that waits, for so many seconds. A
-/// ticket in any state is an answer. `on_ticket` sees the first one that lives.
+/// ticket in any state is an answer. `on_ticket` sees the first one that lives, unless the
+/// call was cancelled meanwhile.
 pub(super) async fn turn<A: Api>(
     api: &A,
     ask: Ask,
@@ -61,7 +62,8 @@ pub(super) async fn turn<A: Api>(
         Told::Answer(answer) => answer,
         other => return other,
     };
-    if ["held", "waiting"].iter().any(|state| answer["ticket"]["state"] == *state) {
+    let is_live = ["held", "waiting"].iter().any(|state| answer["ticket"]["state"] == *state);
+    if is_live && !caller.0.ct.is_cancelled() {
         on_ticket(&answer["ticket"]);
     }
     while answer["ticket"]["state"] == "waiting" && !api.is_ending() {

@@ -4,6 +4,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -64,6 +65,22 @@ async fn nobody_gets_in_without_a_token_or_from_another_site() {
         let reply = Client::send(claude.request(method, "/mcp")).await.expect("it is answered");
         assert_eq!(reply.status, 405, "{method}");
     }
+    for (body, status, code) in [("{", 400, ""), ("[]", 400, "-32600"), ("null", 400, "-32600")] {
+        let request = claude.request("POST", "/mcp").body(body);
+        let request = request.header("Accept", "application/json, text/event-stream");
+        let request = request.header("Content-Type", "application/json");
+        let reply = Client::send(request).await.expect("it is answered");
+        assert_eq!(reply.status, status, "{body}");
+        assert!(reply.body["error"]["code"].to_string().contains(code), "{body}: {}", reply.body);
+    }
+    let plain = claude.request("POST", "/mcp").body("{}").header("Content-Type", "text/plain");
+    let plain = Client::send(plain).await.expect("it is answered");
+    assert_eq!(plain.says(), (400, "malformed"));
+    let params = json!({ "name": "whoami", "arguments": [1] });
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    assert_eq!(send(&claude, &message).await.body["error"]["code"], -32602);
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/sing", "params": {} });
+    assert_eq!(send(&claude, &message).await.body["error"]["code"], -32601);
     let long = send(&claude, &json!({ "x": "a".repeat(70_000) })).await;
     assert_eq!(long.says(), (413, "too-large"));
     // A tool shows no more than the call behind it.
@@ -275,8 +292,12 @@ struct Session {
 
 impl Session {
     fn start(server: &Server, client: &Client) -> Self {
-        let mut command: Command = pearing_cli(server.home());
+        let mut command = pearing_cli(server.home());
         command.env("PEARING_URL", server.url()).env("PEARING_TOKEN", client.token());
+        Self::run(command)
+    }
+
+    fn run(mut command: Command) -> Self {
         command.arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().expect("it is built");
         let stdin = process.stdin.take().expect("it is piped");
@@ -361,6 +382,13 @@ async fn a_lease_is_kept_for_a_busy_model_as_long_as_its_session_lives() {
         .await;
     eventually("it is kept", async || (heartbeats(&claude, "kept").await >= 4).then_some(())).await;
     assert_eq!(state(&kept, "kept").await, "held");
+    // For 0 minutes it is kept no more; one that was cancelled never is.
+    let mut given = acquire("ended", json!({ "lease_seconds": 5, "keep_alive_minutes": 10.0 }));
+    let ended = ticket(&session.call("acquire_lock", &given));
+    given["keep_alive_minutes"] = json!(0);
+    assert_eq!(ticket(&session.call("acquire_lock", &given))["ticket_id"], ended["ticket_id"]);
+    eventually("it expired", async || (state(&ended, "ended").await == "expired").then_some(()))
+        .await;
     // A wait is kept from its promotion on, though its agent asks nothing.
     let other = ticket(&call(&codex, "acquire_lock", acquire("turn", json!({}))).await);
     let given = json!({
@@ -377,6 +405,27 @@ async fn a_lease_is_kept_for_a_busy_model_as_long_as_its_session_lives() {
     drop(session);
     eventually("it expired", async || (state(&kept, "kept").await == "expired").then_some(()))
         .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_that_a_restarted_server_gave_grace_is_kept_on() {
+    let mut server = Server::start();
+    let relay = Relay::before(server.url()).await;
+    let claude = server.client("claude");
+    let mut command = pearing_cli(server.home());
+    command.env("PEARING_URL", relay.url()).env("PEARING_TOKEN", claude.token());
+    let mut session = Session::run(command);
+    let given = json!({ "lease_seconds": 5, "keep_alive_minutes": 10 });
+    let kept = ticket(&session.call("acquire_lock", &acquire("kept", given)));
+    server.kill();
+    // Longer than the lease: by the clock of the session it is lost.
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    server.serve();
+    relay.lead_to(server.url());
+    let claude = server.client("claude");
+    eventually("it is kept", async || (heartbeats(&claude, "kept").await >= 3).then_some(())).await;
+    let holds = session.call("what_do_i_hold", &json!({ "x": null }))["structuredContent"].clone();
+    assert_eq!(holds["tickets"][0]["ticket_id"], kept["ticket_id"], "{holds}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
