@@ -222,7 +222,7 @@ fn client(said: Said<'_>) -> Result<Client, Failure> {
 
 /// Leaves those that a session asked for: another one of the same identity goes on with its own.
 /// Who asks names the request, so its UUID came up there; a ticket's own id also does where a
-/// session just looks at what there is. Without a transcript there is nothing to tell them apart by.
+/// session just looks at what there is. Without a transcript nothing tells them apart.
 fn retain_named(tickets: &mut Vec<Ticket>, transcript: Option<&Path>) -> io::Result<()> {
     let file = match transcript.map(File::open) {
         None => return Ok(()),
