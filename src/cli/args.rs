@@ -38,7 +38,7 @@ pub(super) use thread::{BodyArgs, TermsArgs, ThreadCommand, Under};
 pub(super) use timeline::TimelineArgs;
 use value::{fence_token, lease, limit, sequence, server_url, short_text, wait};
 pub(super) use vendor::{HookArgs, SetupArgs, Vendor};
-pub(super) use work::{OnConflict, WithLockArgs};
+pub(super) use work::{OnConflict, RespondArgs, WithLockArgs};
 
 const AFTER_HELP: &str = "\
 Environment:
@@ -47,6 +47,7 @@ Environment:
   PEARING_PROFILE      which profile, as --profile; its token only if PEARING_TOKEN isn't set
   PEARING_CONFIG       the file of profiles, as --config
   XDG_CONFIG_HOME      where that file is without PEARING_CONFIG: pearing/config.toml below it
+  XDG_STATE_HOME       where respond keeps how far it has come: pearing/ below it
   PEARING_OUTPUT       json is the same as --json; text is the default
   PEARING_LOCK_NAME    with PEARING_FENCE_TOKEN: the hold that a thread is written under, or that
   PEARING_FENCE_TOKEN    git-push is done under, as --fence-lock and --fence-token
@@ -61,6 +62,8 @@ Exit codes:
   7   not authenticated or not allowed         2  usage or invalid argument
   8   unreachable or busy: retry with the same request UUID
   1   any other error
+with-lock ends with its command's exit code, or with 124 (not acquired) or 125 (lock lost, or
+failed), and says on stderr whose it is.
 
 Results go to stdout, messages to stderr. What is refused prints nothing on stdout, unless --json \
 is given: then it prints the problem (RFC 9457), with the ticket if one was recorded.";

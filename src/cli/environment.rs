@@ -28,6 +28,8 @@ pub(super) struct Environment {
     pub(super) claude_config_dir: Option<PathBuf>,
     /// `CODEX_HOME`, where Codex has its configuration.
     pub(super) codex_home: Option<PathBuf>,
+    /// The folder of what is kept between two runs, if that can be told.
+    pub(super) state: Option<PathBuf>,
 }
 
 impl Environment {
@@ -50,6 +52,7 @@ impl Environment {
         let folder = |name: &str| path(name).filter(|path| path.is_absolute());
         let home = || Some(folder("HOME")?.join(".config"));
         let in_home = || Some(folder("XDG_CONFIG_HOME").or_else(home)?.join("pearing/config.toml"));
+        let state_home = || Some(folder("HOME")?.join(".local/state"));
         Self {
             url: text("PEARING_URL"),
             token: text("PEARING_TOKEN"),
@@ -62,6 +65,7 @@ impl Environment {
             home: folder("HOME"),
             claude_config_dir: path("CLAUDE_CONFIG_DIR"),
             codex_home: path("CODEX_HOME"),
+            state: folder("XDG_STATE_HOME").or_else(state_home).map(|state| state.join("pearing")),
         }
     }
 }
@@ -91,6 +95,11 @@ mod tests {
         ] {
             assert_eq!(of(variables).config, path.map(PathBuf::from), "{variables:?}");
         }
+        let state = |variables: &[(&str, &str)]| of(variables).state;
+        assert_eq!(state(&[home]), Some(PathBuf::from("/home/ana/.local/state/pearing")));
+        let set = ("XDG_STATE_HOME", "/var/ana");
+        assert_eq!(state(&[home, set]), Some(PathBuf::from("/var/ana/pearing")));
+        assert_eq!(state(&[]), None);
     }
 
     #[test]

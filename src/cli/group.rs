@@ -7,6 +7,8 @@
 //! for what it has started: those processes end with the group, by [`Group::send`]. Nor does it
 //! hold for a program that takes on another user's rights: there the kernel forgets what was asked.
 
+mod leftover;
+
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 use std::os::unix::process::CommandExt as _;
@@ -22,6 +24,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
 
 use super::signals::killed_by;
+pub(super) use leftover::Leftover;
 
 /// The exit code of a command that is there and can't be run, as shells give it.
 const EXIT_NOT_RUN: u8 = 126;
@@ -129,7 +132,7 @@ impl Group {
 }
 
 /// Sends a signal to a process group. One that is gone is none to be sent to.
-pub(super) fn send(group: Pid, signal: Signal) {
+fn send(group: Pid, signal: Signal) {
     let _ = kill_process_group(group, signal);
 }
 

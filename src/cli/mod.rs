@@ -27,6 +27,7 @@ mod mcp;
 mod output;
 mod private;
 mod profiles;
+mod respond;
 mod setup;
 mod signals;
 mod text;

@@ -1,5 +1,5 @@
-//! Files that hold secrets: read only if nobody else can read them, written so that nobody ever
-//! could, and replaced as a whole or not at all.
+//! Files that are one's own, as those that hold secrets: read only if nobody else can read them,
+//! written so that nobody ever could, and replaced as a whole or not at all.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -79,6 +79,12 @@ impl Claim {
                 Ok(()) => return Ok(Self { path, _lock: lock }),
                 Err(rustix::io::Errno::WOULDBLOCK) if clock::elapsed(began) < LOCK_TIMEOUT => {
                     tokio::time::sleep(LOCK_PAUSE).await;
+                }
+                Err(rustix::io::Errno::WOULDBLOCK) => {
+                    return Err(Failure::Store(format!(
+                        "{}: another process has it",
+                        path.display()
+                    )));
                 }
                 Err(error) => return Err(not_written(&lock_path)(error.into())),
             }

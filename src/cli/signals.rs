@@ -7,7 +7,10 @@ use std::task::Poll;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The signals that ask a command to stop.
-pub(super) struct Stop(Vec<(i32, Signal)>);
+pub(super) struct Stop {
+    signals: Vec<(i32, Signal)>,
+    last: Option<i32>,
+}
 
 impl Stop {
     /// Listens from now on.
@@ -23,26 +26,34 @@ impl Stop {
     /// Listens from now on, also to those that mean whatever a program takes them for.
     pub(super) fn listen_for_another() -> std::io::Result<Self> {
         let mut stop = Self::listen()?;
-        stop.0.extend(Self::to(&[SignalKind::user_defined1(), SignalKind::user_defined2()])?.0);
+        let more = Self::to(&[SignalKind::user_defined1(), SignalKind::user_defined2()])?;
+        stop.signals.extend(more.signals);
         Ok(stop)
     }
 
     fn to(kinds: &[SignalKind]) -> std::io::Result<Self> {
         let on = |kind: &SignalKind| Ok((kind.as_raw_value(), signal(*kind)?));
-        kinds.iter().map(on).collect::<std::io::Result<_>>().map(Self)
+        let signals = kinds.iter().map(on).collect::<std::io::Result<_>>()?;
+        Ok(Self { signals, last: None })
     }
 
     /// The number of the next signal.
     pub(super) async fn next(&mut self) -> i32 {
         std::future::poll_fn(|cx| {
-            for (number, signal) in &mut self.0 {
+            for (number, signal) in &mut self.signals {
                 if signal.poll_recv(cx).is_ready() {
+                    self.last = Some(*number);
                     return Poll::Ready(*number);
                 }
             }
             Poll::Pending
         })
         .await
+    }
+
+    /// The number of the last signal that came, if one did.
+    pub(super) fn last(&self) -> Option<i32> {
+        self.last
     }
 }
 

@@ -78,7 +78,7 @@ async fn with_lock(
     let Some(mut lease) = client.keep(&reply) else {
         return Ok(not_acquired(output, &lock, &reply, args.on_conflict));
     };
-    let mut watch = lease.watch();
+    let watch = lease.watch();
     let is_ready = tokio::select! {
         biased;
         by = signals.next() => {
@@ -86,7 +86,7 @@ async fn with_lock(
             output.message("stopped before the command was run");
             return Ok(killed_by(by));
         }
-        is_ready = work::is_ready(&mut watch, grace) => is_ready,
+        is_ready = work::is_ready(watch, grace) => is_ready,
     };
     if !is_ready {
         output.message(&format!(

@@ -53,7 +53,7 @@ pub(super) fn grace(lease_seconds: u32, said: Option<u32>) -> Result<Duration, F
 
 /// Waits until there is more time than the grace. An answer that was long under way leaves less,
 /// and a command is not begun just to be ended. `false` if it is lost before that.
-pub(super) async fn is_ready(watch: &mut LeaseWatch, grace: Duration) -> bool {
+pub(super) async fn is_ready(mut watch: LeaseWatch, grace: Duration) -> bool {
     let mut state = watch.state();
     loop {
         match state.deadline() {

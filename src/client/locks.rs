@@ -1,7 +1,7 @@
 //! Calls about locks, tickets and events.
 
 use reqwest::Method;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::LONG_POLL_SECONDS_MAX;
@@ -19,7 +19,7 @@ use crate::wire::ticket::{Answer, Ticket};
 use crate::wire::why::Why;
 
 /// What an acquire asks for, apart from the lock. What is `None` is left to the server.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acquire {
     /// The caller's name for the request. A retry has the same one.
     pub request_uuid: RequestUuid,

@@ -21,6 +21,7 @@ mod metrics;
 mod outside;
 mod race;
 mod replay;
+mod respond;
 mod scenario;
 mod simulation;
 mod support;

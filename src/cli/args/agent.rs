@@ -8,7 +8,7 @@ use clap::Subcommand;
 use super::GuardCommand;
 use super::TicketArgs;
 use super::vendor::{HookArgs, SetupArgs};
-use super::work::WithLockArgs;
+use super::work::{RespondArgs, WithLockArgs};
 
 /// A command for agents and jobs.
 #[derive(Debug, Subcommand)]
@@ -19,6 +19,8 @@ pub(in crate::cli) enum AgentCommand {
     Mcp,
     /// Run a command under a lock, which is kept while it runs
     WithLock(WithLockArgs),
+    /// Run a command for each event of a repository's threads, under a lock derived from it
+    Respond(RespondArgs),
     /// Fence guards.
     #[command(flatten)]
     Guard(GuardCommand),

@@ -189,6 +189,33 @@ fn the_commands_about_this_machine_have_their_lines() {
 }
 
 #[test]
+fn a_command_that_is_run_comes_after_two_dashes_and_keeps_its_flags() {
+    let with_lock = "with-lock x --team a --wait-seconds 9 --on-conflict skip --grace 2";
+    let respond = "respond --repo teams/a/b --on thread.replied --lock w.{thread} --cursor /x \
+        --after 0 --attempts 2 --until-caught-up --lease-seconds 5 --grace 1 --note why";
+    for line in [with_lock, respond] {
+        let line = format!("pearing-cli {line} -- make --json -- all");
+        let cli = parse(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        let (Command::Agent(AgentCommand::WithLock(WithLockArgs { command, .. }))
+        | Command::Agent(AgentCommand::Respond(RespondArgs { command, .. }))) = &cli.command
+        else {
+            panic!("{line}")
+        };
+        assert_eq!(*command, ["make", "--json", "--", "all"]);
+        assert!(!cli.global.json);
+    }
+    for line in [
+        "pearing-cli with-lock x --team a",
+        "pearing-cli with-lock x --team a make",
+        "pearing-cli respond --repo teams/a/b --lock w.{thread}",
+        "pearing-cli respond --lock w.{thread} -- make",
+        "pearing-cli respond --repo teams/a/b -- make",
+    ] {
+        assert_eq!(refused(line).0, 2, "{line}");
+    }
+}
+
+#[test]
 fn a_limit_out_of_range_is_refused_in_the_servers_words() {
     for limit in ["0", "1001", "-1", "x", ""] {
         let line = ["pearing-cli", "list-users", "--limit", limit];
