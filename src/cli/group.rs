@@ -6,6 +6,8 @@
 //! doesn't go on when whoever kept the lock was killed. That holds for the command itself, and not
 //! for what it has started: those processes end with the group, by [`Group::send`]. Nor does it
 //! hold for a program that takes on another user's rights: there the kernel forgets what was asked.
+//! At a terminal it is a job as any other: stopped from there, it stops this process with it, so
+//! that nobody heartbeats for what doesn't go on.
 
 mod leftover;
 
@@ -16,12 +18,13 @@ use std::process::{ExitStatus, Stdio};
 
 use nix::sys::signal::{SigSet, Signal as Blocked};
 use rustix::process::{
-    Pid, Signal, getpgrp, getpid, getppid, kill_process_group, set_parent_process_death_signal,
-    test_kill_process_group,
+    Pid, Signal, WaitId, WaitIdOptions, getpgrp, getpid, getppid, kill_process_group,
+    set_parent_process_death_signal, test_kill_process_group, waitid,
 };
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
 use tokio::io::AsyncWriteExt as _;
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 
 use super::signals::killed_by;
 pub(super) use leftover::Leftover;
@@ -56,29 +59,34 @@ pub(super) struct Before {
     pub(super) waits: bool,
 }
 
-/// A running command, with whatever it starts in its process group.
+/// A running command, with whatever it starts in its process group. Killed when it is dropped
+/// before its end: then nobody keeps the lock any more.
 pub(super) struct Group {
     child: Child,
     id: Pid,
-    /// Whether the terminal was handed to the command.
-    has_terminal: bool,
+    /// What the command is to read, until it begins.
+    input: Option<(ChildStdin, Vec<u8>)>,
+    has_ended: bool,
+    /// Whether the command was started with the terminal.
+    is_at_terminal: bool,
+    /// Tells that a child has ended, or was stopped.
+    of_children: Signals,
 }
 
 impl Group {
     /// Starts a command. One that can't be run ends at once, with the exit code that shells give.
-    /// A command that has an input begins only after `is_made` was told its process group; were
-    /// this process killed before that, it would never begin.
+    /// A command that has an input waits for [`Group::begin`]: were this process killed before
+    /// that, it would never begin.
     ///
     /// # Errors
-    /// No process can be made, or `is_made` fails: then the command doesn't begin.
-    pub(super) fn start<E: From<io::Error>>(
-        order: Order<'_>,
-        is_made: impl FnOnce(Pid) -> Result<(), E>,
-    ) -> Result<Self, E> {
-        let has_terminal = order.input.is_none() && has_terminal();
+    /// No process can be made.
+    pub(super) fn start(order: Order<'_>) -> io::Result<Self> {
+        // Whoever started this process may have had the ends of its children ignored.
+        let of_children = signal(SignalKind::child())?;
+        let is_at_terminal = order.input.is_none() && has_terminal();
         let mut command = Command::new(OWN_PROGRAM);
         command.arg0("pearing-cli").arg("exec-child").arg(getpid().as_raw_nonzero().to_string());
-        if has_terminal {
+        if is_at_terminal {
             command.arg("--takes-terminal");
         }
         if order.input.is_some() {
@@ -90,15 +98,24 @@ impl Group {
         let mut child = command.spawn()?;
         let pid = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let id = pid.expect("it has not been waited for");
-        is_made(id)?;
-        if let (Some(input), Some(mut stdin)) = (order.input, child.stdin.take()) {
+        let input = child.stdin.take().zip(order.input);
+        Ok(Self { child, id, input, has_ended: false, is_at_terminal, of_children })
+    }
+
+    /// The process group.
+    pub(super) fn id(&self) -> Pid {
+        self.id
+    }
+
+    /// Lets a command begin that has an input.
+    pub(super) fn begin(&mut self) {
+        if let Some((mut stdin, input)) = self.input.take() {
             tokio::spawn(async move {
                 let all = [&[WORD], &input[..]].concat();
                 // A command that doesn't read its input is no fault.
                 let _ = stdin.write_all(&all).await;
             });
         }
-        Ok(Self { child, id, has_terminal })
     }
 
     /// Sends a signal to every process of the group that is left.
@@ -118,17 +135,55 @@ impl Group {
     }
 
     /// Waits until the command has ended; what it left behind in its group may go on. Says the
-    /// exit code as shells do: its own, or 128 and the number of the signal.
+    /// exit code as shells do: its own, or 128 and the number of the signal. With `None` it was
+    /// stopped, at the terminal.
     ///
     /// # Errors
     /// It can't be waited for.
-    pub(super) async fn ended(&mut self) -> io::Result<u8> {
-        let status = self.child.wait().await?;
-        if std::mem::take(&mut self.has_terminal) {
+    pub(super) async fn ended(&mut self) -> io::Result<Option<u8>> {
+        let status = loop {
+            tokio::select! {
+                status = self.child.wait() => break status?,
+                _ = self.of_children.recv() => if self.is_at_terminal && is_stopped(self.id) {
+                    return Ok(None);
+                }
+            }
+        };
+        self.has_ended = true;
+        if self.is_at_terminal {
             take_back_terminal(self.id);
         }
-        Ok(exit_code(status))
+        Ok(Some(exit_code(status)))
     }
+
+    /// Stops this process too, as the terminal's shell expects it of a job, and returns when it is
+    /// continued. Where no shell would continue it, it isn't stopped.
+    pub(super) fn stop_with_it(&self) {
+        take_back_terminal(self.id);
+        send(getpgrp(), Signal::TSTP);
+    }
+
+    /// Continues the command, with the terminal if this process has it again.
+    pub(super) fn carry_on(&self) {
+        if has_terminal() {
+            let _ = tcsetpgrp(io::stdin(), self.id);
+        }
+        self.send(Signal::CONT);
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.send(Signal::KILL);
+        }
+    }
+}
+
+/// Whether a child was stopped since this was last asked.
+fn is_stopped(child: Pid) -> bool {
+    let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+    waitid(WaitId::Pid(child), options).is_ok_and(|status| status.is_some())
 }
 
 /// Sends a signal to a process group. One that is gone is none to be sent to.

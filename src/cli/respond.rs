@@ -186,6 +186,11 @@ impl Respond<'_> {
                 return Ok(());
             }
         };
+        // Before there is any trace of it: what was finished long ago costs nobody a ticket.
+        if self.is_handled(&task).await? {
+            self.state.pass(sequence);
+            return Ok(());
+        }
         loop {
             match self.attempt(&task).await? {
                 Attempted::Finished => break,
@@ -207,6 +212,13 @@ impl Respond<'_> {
             }
         }
         Ok(self.state.finish(sequence)?)
+    }
+
+    /// Whether an event is finished.
+    async fn is_handled(&mut self, task: &Task) -> Result<bool, Halt> {
+        let (client, key) = (self.client.clone(), self.thread(task));
+        let thread = self.insist(async || client.thread(&key, None).await).await?;
+        Ok(rules::is_handled(&thread.body, task.sequence))
     }
 
     /// Makes one attempt at an event: acquires, works, and lets go.
@@ -256,15 +268,16 @@ impl Respond<'_> {
     async fn work(&mut self, task: &Task, lease: &Lease) -> Result<Attempted, Halt> {
         const AGAIN: Attempted = Attempted::Again(Duration::ZERO);
         let (held, sequence) = (lease.watch(), task.sequence);
-        let key = ThreadKey { scope: self.args.repo.clone(), number: task.thread };
-        let client = self.client.clone();
-        let thread = tokio::select! {
-            thread = self.insist(async || client.thread(&key, None).await) => thread?,
+        let is_handled = tokio::select! {
+            is_handled = self.is_handled(task) => is_handled?,
             _ = held.lost() => return Ok(AGAIN),
         };
-        if rules::is_handled(&thread.body, sequence) {
+        if is_handled {
             return Ok(Attempted::Finished);
         }
+        let (event_type, number) = (&task.event_type, task.thread);
+        let begins = format!("event {sequence}: {event_type} of thread {number}: begins");
+        self.output.message(&begins);
         tokio::select! {
             biased;
             number = self.stop.next() => return Err(Halt::Stopped(number)),
@@ -278,9 +291,6 @@ impl Respond<'_> {
         variables.push(("PEARING_THREAD", task.thread.to_string()));
         let input = Some(format!("{}\n", task.json).into_bytes());
         let order = Order { command: &self.args.command, variables, input };
-        let (event_type, thread) = (&task.event_type, task.thread);
-        let begins = format!("event {sequence}: {event_type} of thread {thread}: begins");
-        self.output.message(&begins);
         let Self { grace, state, stop, output, .. } = self;
         let ticket_id = lease.ticket().ticket_id;
         let is_made = |group| state.run(Running { ticket_id, group: Leftover::of(group)? });
@@ -288,19 +298,14 @@ impl Respond<'_> {
         match (outcome, self.stop.last()) {
             // Whatever it ended with: it was asked to end, and may not have finished.
             (_, Some(number)) => Err(Halt::Stopped(number)),
-            (Outcome::Ended(EXIT_DONE), None) => self.mark(task, &key, lease).await,
+            (Outcome::Ended(EXIT_DONE), None) => self.mark(task, lease).await,
             (Outcome::Ended(code), None) => Ok(Attempted::Failed(code)),
             (Outcome::MadeToEnd(_), None) => Ok(AGAIN),
         }
     }
 
     /// Marks an event as finished, under the lock.
-    async fn mark(
-        &mut self,
-        task: &Task,
-        key: &ThreadKey,
-        lease: &Lease,
-    ) -> Result<Attempted, Halt> {
+    async fn mark(&mut self, task: &Task, lease: &Lease) -> Result<Attempted, Halt> {
         let (held, sequence) = (lease.watch(), task.sequence);
         let new = NewReply {
             kind: rules::mark_kind(),
@@ -311,10 +316,10 @@ impl Respond<'_> {
         let fence = Fence { lock_name: task.lock_name.clone(), fence_token: lease.fence_token() };
         // The same for each try: it is made once.
         let terms = Terms { request_uuid: RequestUuid(random::uuid()), fence: Some(fence) };
-        let (client, mut tries) = (self.client.clone(), 0);
+        let (client, key, mut tries) = (self.client.clone(), self.thread(task), 0);
         let marks = self.insist(async || {
             tries += 1;
-            match client.create_reply(key, &new, &terms).await {
+            match client.create_reply(&key, &new, &terms).await {
                 Err(error) if is(&error, Code::LimitReached) && tries >= MARK_TRIES_MAX => Ok(None),
                 other => other.map(Some),
             }
@@ -367,6 +372,10 @@ impl Respond<'_> {
             }
         }
         Ok(self.state.settle()?)
+    }
+
+    fn thread(&self, task: &Task) -> ThreadKey {
+        ThreadKey { scope: self.args.repo.clone(), number: task.thread }
     }
 
     fn lock(&self, lock_name: &LockName) -> LockKey {

@@ -5,6 +5,7 @@
 
 mod warden;
 
+use std::io;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
@@ -56,18 +57,25 @@ pub(super) fn grace(lease_seconds: u32, said: Option<u32>) -> Result<Duration, F
 pub(super) async fn is_ready(mut watch: LeaseWatch, grace: Duration) -> bool {
     let mut state = watch.state();
     loop {
-        match state.deadline() {
-            Some(deadline) if BootTime::now().until(deadline) > grace => return true,
-            Some(_) => state = watch.changed().await,
-            None => return false,
+        match state {
+            LeaseState::Lost(_) => return false,
+            state if has_time(&state, grace) => return true,
+            LeaseState::Held { .. } | LeaseState::InDoubt { .. } => {}
         }
+        state = watch.changed().await;
     }
 }
 
-/// Runs a command to its end, or to that of the lease.
+/// Whether there is more time than the grace.
+fn has_time(state: &LeaseState, grace: Duration) -> bool {
+    state.deadline().is_some_and(|deadline| BootTime::now().until(deadline) > grace)
+}
+
+/// Runs a command to its end, or to that of the lease. `is_made` is told the process group before
+/// a command that has an input begins.
 ///
 /// # Errors
-/// It can't be started, or `is_made` fails.
+/// It can't be started, or `is_made` fails: then the command doesn't begin.
 pub(super) async fn run(
     lease: &Lease,
     grace: Duration,
@@ -76,9 +84,32 @@ pub(super) async fn run(
     order: Order<'_>,
     is_made: impl FnOnce(Pid) -> Result<(), Failure>,
 ) -> Result<Outcome, Failure> {
-    let mut watch = lease.watch();
-    let mut group = Group::start(order, is_made)?;
-    let mut has_ended = false;
+    let watch = lease.watch();
+    let waits = order.input.is_some();
+    let mut group = Group::start(order)?;
+    is_made(group.id())?;
+    // To note it may have taken long.
+    if waits && !has_time(&watch.state(), grace) {
+        return Ok(Outcome::MadeToEnd(Cause::InDoubt));
+    }
+    group.begin();
+    let mut words = Vec::new();
+    let outcome = watch_over(&mut group, watch, grace, signals, &mut words).await;
+    // Not before: where nobody reads stderr, a word would stand in the way of a signal.
+    for word in words {
+        output.message(&format!("pearing-cli: {word}"));
+    }
+    Ok(outcome?)
+}
+
+async fn watch_over(
+    group: &mut Group,
+    mut watch: LeaseWatch,
+    grace: Duration,
+    signals: &mut Stop,
+    words: &mut Vec<String>,
+) -> io::Result<Outcome> {
+    let (mut has_ended, mut was_stopped) = (false, false);
     // One that has passed already is found to be so at once.
     let mut warden = Warden::new(watch.state().deadline().unwrap_or_default(), grace);
     loop {
@@ -87,17 +118,21 @@ pub(super) async fn run(
         let until = match warden.next(now) {
             Next::Wait { until } => until,
             Next::Ask { why } => {
-                output.message(&format!("pearing-cli: {why}; the command is asked to end"));
                 group.ask_to_end();
+                words.push(format!("{why}; the command was asked to end"));
                 continue;
             }
             Next::Kill { why } => {
-                output.message(&format!("pearing-cli: {why}; the command is killed"));
                 group.send(Signal::KILL);
+                words.push(format!("{why}; the command was killed"));
                 continue;
             }
             Next::Done(outcome) => return Ok(outcome),
         };
+        // Once it is known that the lease has lasted meanwhile.
+        if std::mem::take(&mut was_stopped) {
+            group.carry_on();
+        }
         let awaits_rest = warden.awaits_rest();
         if awaits_rest && !group.is_alive() {
             warden.gone();
@@ -108,10 +143,16 @@ pub(super) async fn run(
             biased;
             // What it is, is read above.
             _ = watch.changed(), if !is_lost => {}
-            code = group.ended(), if !has_ended => {
-                has_ended = true;
-                warden.ended(code?);
-            }
+            code = group.ended(), if !has_ended => match code? {
+                Some(code) => {
+                    has_ended = true;
+                    warden.ended(code);
+                }
+                None => {
+                    group.stop_with_it();
+                    was_stopped = true;
+                }
+            },
             number = signals.next() => {
                 if let Some(signal) = Signal::from_named_raw(number) {
                     group.send(signal);

@@ -6,7 +6,8 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use pearing::random;
-use rustix::process::test_kill_process;
+use rustix::process::{Pid, Signal, test_kill_process};
+use serde_json::Value;
 
 use super::{Responder, Stage};
 use crate::support::{Server, eventually};
@@ -131,7 +132,7 @@ async fn two_responders_that_are_killed_now_and_then_finish_each_event_one_at_a_
         .await;
     }
     for responder in &mut responders {
-        responder.signal(rustix::process::Signal::TERM);
+        responder.signal(Signal::TERM);
         assert_eq!(responder.code().await, Some(128 + 15));
     }
     let runs = runs(&stage.lines());
@@ -169,7 +170,7 @@ async fn what_a_killed_responder_has_left_is_killed_before_its_event_is_worked_o
     let mut responder =
         Responder::start(&mut stage.respond("claude", "--lease-seconds 300", &script), &said);
     let pid = stage.lines_to_be(1).await[0].parse().expect("a process id");
-    let pid = rustix::process::Pid::from_raw(pid).expect("a process id");
+    let pid = Pid::from_raw(pid).expect("a process id");
     responder.kill().await;
     assert!(test_kill_process(pid).is_ok(), "the kernel kills the command itself and no more");
     let (code, said) = stage.run("claude", "--lease-seconds 300", &script);
@@ -177,4 +178,35 @@ async fn what_a_killed_responder_has_left_is_killed_before_its_event_is_worked_o
     assert!(said.contains("killed what was left of the last command"), "{said}");
     assert_eq!(stage.lines().len(), 1, "it was gone: {:?}", stage.lines());
     assert!(stage.marks().await.iter().any(|(sequence, _)| *sequence == created));
+}
+
+#[tokio::test]
+async fn a_responder_that_is_killed_while_it_waits_gives_its_place_up_at_the_next_start() {
+    let server = Server::start();
+    let stage = Stage::new(&server);
+    let (thread, created) = stage.thread().await;
+    let (lock, codex) = (format!("thread-work.{thread}"), server.client("codex"));
+    let held = codex.hold(&lock, 300).await;
+    let script = format!("test $PEARING_EVENT_SEQUENCE != {created} || echo ran >> $LOG");
+    let said = server.home().join("said");
+    let start = || Responder::start(&mut stage.respond("claude", "", &script), &said);
+    let waits_beside = async |other: &Value| {
+        eventually("another ticket to wait", async || {
+            let queue = codex.lock(&lock).await["queue"].clone();
+            let first = queue[0].clone();
+            (first.is_object() && first["ticket_id"] != *other).then_some(queue)
+        })
+        .await
+    };
+    let mut responder = start();
+    let first = waits_beside(&Value::Null).await[0].clone();
+    responder.kill().await;
+    let mut responder = start();
+    let queue = waits_beside(&first["ticket_id"]).await;
+    assert_eq!(queue.as_array().map(Vec::len), Some(1), "{queue}");
+    assert_eq!(server.client("claude").look(&first).await["state"], "cancelled");
+    codex.release(&held).await.ticket(200);
+    assert_eq!(stage.lines_to_be(1).await, ["ran"]);
+    responder.signal(Signal::TERM);
+    responder.code().await;
 }

@@ -52,7 +52,7 @@ async fn cut_off_it_is_killed_by_its_own_deadline_before_the_next_holder_begins(
     let (last, before) = lines.split_last().expect("there are lines");
     assert_eq!(last, "second");
     assert!(before.iter().all(|line| line == "first"), "{lines:?}");
-    for word in ["the command is asked to end", "the command is killed", "(exit code 125)"] {
+    for word in ["the command was asked to end", "the command was killed", "(exit code 125)"] {
         assert!(said.contains(word), "{word}: {said}");
     }
 }
@@ -68,7 +68,7 @@ async fn cut_off_it_is_asked_to_end_while_there_is_time() {
     .await;
     let [.., asked, second] = &lines[..] else { panic!("{lines:?}") };
     assert_eq!((asked.as_str(), second.as_str()), ("asked", "second"));
-    assert!(said.contains("the command is asked to end"), "{said}");
+    assert!(said.contains("the command was asked to end"), "{said}");
     assert!(!said.contains("killed"), "{said}");
 }
 
@@ -92,7 +92,7 @@ async fn told_of_the_loss_the_whole_group_ends_also_when_its_leader_has_ended_be
     assert_eq!(server.client("admin").post(&path, body).await.status, 200);
     assert_eq!(wrapper.code().await, Some(125));
     let said = wrapper.said();
-    for word in ["ticket-not-held", "asked to end", "is killed", "the lock was lost, so"] {
+    for word in ["ticket-not-held", "asked to end", "was killed", "the lock was lost, so"] {
         assert!(said.contains(word), "{word}: {said}");
     }
     assert_eq!(log.lines(), ["below", "asked"]);

@@ -19,12 +19,24 @@ struct Terminal {
 impl Terminal {
     /// Runs a line of a shell that has the terminal.
     fn run(server: &Server, user: &str, line: &str) -> Self {
+        Self::open(server, user, shell(server.home(), line))
+    }
+
+    /// A shell that somebody works with.
+    fn interactive(server: &Server, user: &str) -> Self {
+        let mut command = Command::new("bash");
+        command.args(["--norc", "--noprofile", "-i"]);
+        let like = shell(server.home(), "");
+        command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Self::open(server, user, command)
+    }
+
+    fn open(server: &Server, user: &str, shell: Command) -> Self {
         let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&screen).and_then(|()| unlockpt(&screen)).expect("it is ours");
         let name = ptsname(&screen, Vec::new()).expect("it has a name");
         let name = name.to_str().expect("a name that is text");
         let side = File::options().read(true).write(true).open(name).expect("it is ours");
-        let shell = shell(server.home(), line);
         let mut command = Command::new("setsid");
         command.args(["--ctty", "--wait"]).arg(shell.get_program()).args(shell.get_args());
         command.env_clear().envs(shell.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -107,5 +119,57 @@ async fn a_terminal_shows_the_place_in_the_queue() {
     terminal.shows("waiting: position 1 for x in teams/platform/website; held by codex").await;
     server.client("codex").release(&held).await.ticket(200);
     terminal.shows("begins").await;
+    assert_eq!(terminal.code().await, Some(0));
+}
+
+#[tokio::test]
+async fn a_command_that_is_stopped_stops_the_wrapper_and_goes_on_with_it() {
+    let server = Server::start();
+    let mut terminal = Terminal::interactive(&server, "claude");
+    let command = "sh -c 'echo be''gins; read word; echo \"command: $word\"'";
+    terminal.types(&format!("{}\n", line("", command)));
+    terminal.shows("begins").await;
+    terminal.types("\u{1a}");
+    terminal.shows("Stopped").await;
+    terminal.types("echo shell: $((6 * 7))\n");
+    terminal.shows("shell: 42").await;
+    terminal.types("fg\n");
+    terminal.types("one\n");
+    terminal.shows("command: one").await;
+    terminal.types("exit\n");
+    assert_eq!(terminal.code().await, Some(0));
+    assert!(server.client("claude").lock("x").await["owner"].is_null());
+}
+
+#[tokio::test]
+async fn a_command_that_is_stopped_past_its_lease_does_not_go_on() {
+    let server = Server::start();
+    let mut terminal = Terminal::interactive(&server, "claude");
+    let command = "sh -c 'echo be''gins; read word; echo \"command: $word\"'";
+    terminal.types(&format!("{}\n", line("--lease-seconds 5", command)));
+    terminal.shows("begins").await;
+    terminal.types("\u{1a}");
+    terminal.shows("Stopped").await;
+    let claude = server.client("claude");
+    eventually("the lock to be free", async || {
+        claude.lock("x").await["owner"].is_null().then_some(())
+    })
+    .await;
+    terminal.types("fg\n");
+    terminal.shows("the command was killed").await;
+    terminal.types("echo code: $?\n");
+    terminal.shows("code: 125").await;
+    let of_command = terminal.seen.replace("command: $word", "");
+    assert!(!of_command.contains("command: "), "{of_command}");
+}
+
+#[tokio::test]
+async fn where_no_shell_would_continue_it_a_command_is_not_stopped() {
+    let server = Server::start();
+    let command = "sh -c 'echo begins; read word; echo \"command: $word\"'";
+    let mut terminal = Terminal::run(&server, "claude", &line("", command));
+    terminal.shows("begins").await;
+    terminal.types("\u{1a}one\n");
+    terminal.shows("command: one").await;
     assert_eq!(terminal.code().await, Some(0));
 }
