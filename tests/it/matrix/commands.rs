@@ -36,6 +36,7 @@ const ELSEWHERE: &[&str] = &[
     "man",
     "mcp",
     "print-guard",
+    "respond",
     "setup",
     "watch-ticket",
     "with-lock",
