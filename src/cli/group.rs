@@ -12,6 +12,7 @@
 mod leftover;
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, IsTerminal as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{ExitStatus, Stdio};
@@ -129,9 +130,18 @@ impl Group {
         self.send(Signal::CONT);
     }
 
-    /// Whether a process of the group is left.
+    /// Passes a signal on. A command that is stopped is woken to end by it.
+    pub(super) fn forward(&self, signal: Signal) {
+        self.send(signal);
+        if [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].contains(&signal) {
+            self.send(Signal::CONT);
+        }
+    }
+
+    /// Whether a process of the group is left that has not ended.
     pub(super) fn is_alive(&self) -> bool {
         test_kill_process_group(self.id).is_ok()
+            && !leftover::members(self.id.as_raw_nonzero().get()).is_empty()
     }
 
     /// Waits until the command has ended; what it left behind in its group may go on. Says the
@@ -144,8 +154,16 @@ impl Group {
         let status = loop {
             tokio::select! {
                 status = self.child.wait() => break status?,
-                _ = self.of_children.recv() => if self.is_at_terminal && is_stopped(self.id) {
-                    return Ok(None);
+                _ = self.of_children.recv() => match stopped_by(self.id) {
+                    Some(_) if self.is_at_terminal => return Ok(None),
+                    // It wants to read from the terminal, which this process has after all.
+                    Some(signal) if [Signal::TTIN, Signal::TTOU].contains(&signal) => {
+                        if is_in_foreground() {
+                            self.is_at_terminal = true;
+                            self.carry_on();
+                        }
+                    }
+                    Some(_) | None => {}
                 }
             }
         };
@@ -165,8 +183,8 @@ impl Group {
 
     /// Continues the command, with the terminal if this process has it again.
     pub(super) fn carry_on(&self) {
-        if has_terminal() {
-            let _ = tcsetpgrp(io::stdin(), self.id);
+        if is_in_foreground() {
+            hand_terminal_to(self.id);
         }
         self.send(Signal::CONT);
     }
@@ -180,10 +198,11 @@ impl Drop for Group {
     }
 }
 
-/// Whether a child was stopped since this was last asked.
-fn is_stopped(child: Pid) -> bool {
+/// What stopped a child since this was last asked, if it was stopped.
+fn stopped_by(child: Pid) -> Option<Signal> {
     let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
-    waitid(WaitId::Pid(child), options).is_ok_and(|status| status.is_some())
+    let status = waitid(WaitId::Pid(child), options).ok()??;
+    Signal::from_named_raw(status.stopping_signal()?)
 }
 
 /// Sends a signal to a process group. One that is gone is none to be sent to.
@@ -200,28 +219,39 @@ fn exit_code(status: ExitStatus) -> u8 {
     }
 }
 
-/// Whether this process has the terminal, and has it for the command alone: where its results go
-/// elsewhere, a pager for one, that program may want to read from it.
+/// The terminal that this process can be controlled from.
+fn terminal() -> Option<File> {
+    File::options().read(true).write(true).open("/dev/tty").ok()
+}
+
+/// Whether a command is to have the terminal from its beginning: where results go elsewhere, to a
+/// pager for one, another program may want to read from it.
 fn has_terminal() -> bool {
-    let stdin = io::stdin();
-    stdin.is_terminal() && io::stdout().is_terminal() && tcgetpgrp(&stdin) == Ok(getpgrp())
+    io::stdin().is_terminal() && io::stdout().is_terminal() && is_in_foreground()
+}
+
+/// Whether it is this process's group that reads from the terminal.
+fn is_in_foreground() -> bool {
+    terminal().is_some_and(|terminal| tcgetpgrp(terminal) == Ok(getpgrp()))
 }
 
 /// Takes the terminal back, so that whoever started this process reads from it again; unless
 /// somebody else has it by now.
 fn take_back_terminal(from: Pid) {
-    if tcgetpgrp(io::stdin()) == Ok(from) {
-        take_terminal();
+    if terminal().is_some_and(|terminal| tcgetpgrp(terminal) == Ok(from)) {
+        hand_terminal_to(getpgrp());
     }
 }
 
-/// Has the terminal read by this process's group.
-fn take_terminal() {
+/// Has the terminal read by a process group.
+fn hand_terminal_to(group: Pid) {
     // A process in the background is stopped for this, unless it has that signal blocked.
     let mut blocked = SigSet::empty();
     blocked.add(Blocked::SIGTTOU);
-    if blocked.thread_block().is_ok() {
-        let _ = tcsetpgrp(io::stdin(), getpgrp());
+    if let Some(terminal) = terminal()
+        && blocked.thread_block().is_ok()
+    {
+        let _ = tcsetpgrp(terminal, group);
         let _ = blocked.thread_unblock();
     }
 }
@@ -242,7 +272,7 @@ pub(super) fn become_command(before: Before, command: &[OsString]) -> (u8, Strin
     }
     // By the command's own process, so that it never finds itself without.
     if before.takes_terminal {
-        take_terminal();
+        hand_terminal_to(getpgrp());
     }
     // No more than the word: what follows is the command's.
     if before.waits && rustix::io::read(io::stdin(), &mut [0; 1]) != Ok(1) {

@@ -15,7 +15,7 @@ use super::output::Output;
 use super::signals::{Stop, killed_by};
 use super::work::{self, Cause, LetGo, Outcome};
 use super::{Ended, fail, text};
-use crate::client::{Acquire, Client, Lease, Reply, Turn};
+use crate::client::{Acquire, Client, ClientError, GivenUp, Lease, Reply, Turn};
 use crate::domain::id::RequestUuid;
 use crate::domain::scope::LockKey;
 use crate::random;
@@ -65,7 +65,15 @@ async fn with_lock(
     let mut queue = Queue::new(&lock);
     let turn =
         client.acquire_in_turn(&lock, &ask, signals.next(), |answer| queue.show(output, answer));
-    let reply = match turn.await? {
+    let turn = turn.await.inspect_err(|error| {
+        // Nobody could give it up, since nobody knows which it is.
+        if matches!(error, ClientError::Unreachable(_))
+            && let Some(message) = given_up(&lock, &ask, GivenUp::Unknown)
+        {
+            output.message(&message);
+        }
+    });
+    let reply = match turn? {
         Turn::Answered(reply) => reply,
         Turn::Stopped { by, ticket } => {
             if let Some(message) = given_up(&lock, &ask, ticket) {
@@ -97,10 +105,18 @@ async fn with_lock(
     let variables = work::variables(lease.ticket());
     let order = Order { command: &args.command, variables, input: None };
     let outcome = work::run(&lease, grace, &mut signals, output, order, |_| Ok(())).await;
-    if !matches!(outcome, Ok(Outcome::MadeToEnd(Cause::Lost(_)))) {
-        let_go(output, &lock, &mut lease).await;
-    }
+    let was_lost = match outcome {
+        Ok(Outcome::MadeToEnd(Cause::Lost(_))) => true,
+        _ => let_go(output, &lock, &mut lease).await,
+    };
     Ok(match outcome? {
+        // It ended before it could be told. What it did well it did without the lock.
+        Outcome::Ended(EXIT_DONE) if was_lost => {
+            output.message(&format!(
+                "pearing-cli: the lock was lost before the command ended (exit code {EXIT_FAILED})"
+            ));
+            EXIT_FAILED
+        }
         Outcome::Ended(code) => {
             if matches!(code, EXIT_NOT_ACQUIRED | EXIT_FAILED) {
                 output.message(&format!("pearing-cli: the command's own exit code is {code}"));
@@ -127,6 +143,9 @@ fn not_acquired(
     reply: &Reply<Answer>,
     on_conflict: OnConflict,
 ) -> u8 {
+    if reply.body.ticket.state == State::Held {
+        output.message("its lease ran out before the answer was there");
+    }
     for line in why_not(lock, &reply.body).lines() {
         output.message(line);
     }
@@ -148,18 +167,21 @@ fn not_acquired(
     code
 }
 
-/// Lets go of the lock. What goes wrong with it changes no exit code: the command has had its end.
-async fn let_go(output: &mut Output, lock: &LockKey, lease: &mut Lease) {
+/// Lets go of the lock, and says whether it was lost before. What else goes wrong changes no
+/// exit code: the command has had its end.
+async fn let_go(output: &mut Output, lock: &LockKey, lease: &mut Lease) -> bool {
     match work::let_go(lease).await {
         LetGo::Done => {}
         LetGo::Over(error) => {
             output.message(&format!("warning: the lock was lost before its release: {error}"));
+            return true;
         }
         LetGo::Failed(why) => output.message(&format!(
             "warning: the lock is not released, and ends with its lease: {why}\n{}",
             text::ticket_command("release-lock-ticket", lock, lease.ticket().ticket_id)
         )),
     }
+    false
 }
 
 /// The place in the queue, as it is told: at first to everybody, each new one to a terminal.

@@ -155,7 +155,7 @@ async fn watch_over(
             },
             number = signals.next() => {
                 if let Some(signal) = Signal::from_named_raw(number) {
-                    group.send(signal);
+                    group.forward(signal);
                 }
             }
             () = wait(until) => {}

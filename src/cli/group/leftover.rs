@@ -74,7 +74,7 @@ fn began(stat: &Stat) -> io::Result<String> {
 }
 
 /// The processes of a group that run. One that has ended, and that nobody asked about, doesn't.
-fn members(group: i32) -> Vec<i32> {
+pub(super) fn members(group: i32) -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     pids.filter(|pid| Stat::of(*pid).is_some_and(|stat| stat.group == group && stat.state != "Z"))

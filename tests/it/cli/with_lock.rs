@@ -4,6 +4,7 @@ mod loss;
 mod terminal;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -253,6 +254,39 @@ async fn signals_are_the_commands_and_its_end_is_waited_for_before_the_release()
     let lock: Value = serde_json::from_str(&log.lines()[1]).expect("a lock");
     assert_eq!(lock["owner"], "claude", "it is released after the command's end");
     assert_eq!(owner(&server).await, Value::Null);
+}
+
+#[tokio::test]
+async fn a_command_that_is_stopped_is_woken_to_end_by_a_signal() {
+    let server = Server::start();
+    let log = Log::new(&server, "log");
+    let script = format!("echo begins >> {}; kill -STOP $$; sleep 600", log.path());
+    let command = ["sh", "-c", &script];
+    let mut wrapper = Wrapper::start(&mut with_lock(&server, "claude", "", &command));
+    log.first().await;
+    wrapper.signal(Signal::TERM);
+    assert_eq!(wrapper.code().await, Some(128 + 15));
+    assert!(owner(&server).await.is_null());
+}
+
+#[tokio::test]
+async fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
+    let server = Server::start();
+    let log = Log::new(&server, "log");
+    let inner = format!("echo begins >> {0}; read word; echo \"$word\" >> {0}", log.path());
+    let of_inner = with_lock(&server, "claude", "", &["sh", "-c", &inner]);
+    let mut command = Command::new("env");
+    command.args(["--ignore-signal=HUP", env!("CARGO_BIN_EXE_pearing-cli")]);
+    // Without what would have it hear all signals.
+    command.args(of_inner.get_args().skip(2));
+    command.envs(of_inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut wrapper = Wrapper::start(command.stdin(Stdio::piped()));
+    log.first().await;
+    wrapper.signal(Signal::HUP);
+    let mut stdin = wrapper.0.stdin.take().expect("it is piped");
+    stdin.write_all(b"went on\n").expect("it reads");
+    assert_eq!(wrapper.code().await, Some(0));
+    assert_eq!(log.lines(), ["begins", "went on"]);
 }
 
 #[tokio::test]

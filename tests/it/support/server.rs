@@ -22,9 +22,11 @@ pub(crate) fn pearing<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Comma
     command
 }
 
-/// `pearing-cli` in a home of its own.
+/// `pearing-cli` in a home of its own. It hears every signal, whatever whoever runs the tests has
+/// had ignored: a job in the background ignores some.
 pub(crate) fn pearing_cli(home: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pearing-cli"));
+    let mut command = Command::new("env");
+    command.arg("--default-signal=HUP,INT,QUIT,TERM").arg(env!("CARGO_BIN_EXE_pearing-cli"));
     forget_settings(&mut command);
     command.env("HOME", home).env("XDG_CONFIG_HOME", home).stdin(Stdio::null());
     command

@@ -1,5 +1,7 @@
 //! The lock is lost, or may be: the command ends before anybody else begins.
 
+use std::fs;
+
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 
@@ -173,7 +175,7 @@ async fn it_survives_a_server_that_is_killed_and_a_network_that_is_cut_while_the
     tokio::time::sleep(std::time::Duration::from_secs(6)).await;
     relay.silence(false);
     is_heartbeaten(&server).await;
-    std::fs::write(go.path(), "").expect("the directory is ours");
+    fs::write(go.path(), "").expect("the directory is ours");
     assert_eq!(wrapper.code().await, Some(3));
     assert_eq!(log.lines(), ["begins", "ends"]);
     assert!(owner(&server).await.is_null());
@@ -192,11 +194,38 @@ async fn a_release_that_fails_is_a_warning_and_the_commands_code_stays() {
     let mut wrapper = Wrapper::start(&mut with_lock(&server, "claude", "", &["sh", "-c", &script]));
     log.first().await;
     server.kill();
-    std::fs::write(go.path(), "").expect("the directory is ours");
+    fs::write(go.path(), "").expect("the directory is ours");
     assert_eq!(wrapper.code().await, Some(3));
     let said = wrapper.said();
     assert!(said.contains("warning: the lock is not released"), "{said}");
     assert!(said.contains("pearing-cli release-lock-ticket x "), "{said}");
+}
+
+#[tokio::test]
+async fn a_loss_that_the_release_tells_of_makes_no_success() {
+    let server = Server::start();
+    let admin = server.client("admin");
+    for (code, expected) in [(0, 125), (3, 3)] {
+        let (log, go) = (Log::new(&server, &format!("log{code}")), Log::new(&server, "go"));
+        let script = format!(
+            "echo begins >> {}; while [ ! -e {} ]; do sleep 0.05; done; exit {code}",
+            log.path(),
+            go.path()
+        );
+        let command = ["sh", "-c", &script];
+        let mut wrapper = Wrapper::start(&mut with_lock(&server, "claude", "", &command));
+        log.first().await;
+        let fence = server.client("claude").lock("x").await["fence_token"].clone();
+        let body = json!({ "fence_token": fence, "reason": "a test" });
+        let broken = admin.post(&format!("/v1/locks/x/break?repo={REPO}"), body).await;
+        assert_eq!(broken.status, 200, "{}", broken.body);
+        // Long before the next heartbeat.
+        fs::write(go.path(), "").expect("the directory is ours");
+        assert_eq!(wrapper.code().await, Some(expected));
+        let said = wrapper.said();
+        assert!(said.contains("the lock was lost before its release"), "{said}");
+        fs::remove_file(go.path()).expect("it is there");
+    }
 }
 
 #[tokio::test]

@@ -37,8 +37,11 @@ impl Terminal {
         let name = ptsname(&screen, Vec::new()).expect("it has a name");
         let name = name.to_str().expect("a name that is text");
         let side = File::options().read(true).write(true).open(name).expect("it is ours");
-        let mut command = Command::new("setsid");
-        command.args(["--ctty", "--wait"]).arg(shell.get_program()).args(shell.get_args());
+        let mut command = Command::new("env");
+        command
+            .args(["--default-signal=HUP,INT,QUIT,TERM", "setsid", "--ctty", "--wait"])
+            .arg(shell.get_program())
+            .args(shell.get_args());
         command.env_clear().envs(shell.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.env("PEARING_URL", server.url());
         command.env("PEARING_TOKEN", server.client(user).token());
@@ -109,6 +112,19 @@ async fn an_interrupt_that_is_typed_is_the_commands() {
     terminal.shows("code: 130").await;
     let lock = server.client("claude").lock("x").await;
     assert!(lock["owner"].is_null(), "{lock}");
+}
+
+#[tokio::test]
+async fn a_command_whose_results_go_elsewhere_has_the_terminal_once_it_reads_from_it() {
+    let server = Server::start();
+    let with_lock = line("", "sh -c 'read word < /dev/tty; echo \"command: $word\"'");
+    let script = format!("{with_lock} | sed s/^/piped:/; read word; echo \"shell: $word\"");
+    let mut terminal = Terminal::run(&server, "claude", &script);
+    terminal.types("one\n");
+    terminal.shows("piped:command: one").await;
+    terminal.types("two\n");
+    terminal.shows("shell: two").await;
+    assert_eq!(terminal.code().await, Some(0));
 }
 
 #[tokio::test]
