@@ -62,7 +62,8 @@ impl Tool {
     pub(super) fn description(&self) -> String {
         let summary = self.operation.summary;
         match note(self.operation.name) {
-            Some(note) => format!("{} {note}", summary.split("; with Prefer").next().unwrap_or("")),
+            Some(note) if is_waited_for(self.operation) && self.is_read_only() => note.to_owned(),
+            Some(note) => format!("{summary} {note}"),
             None => summary.to_owned(),
         }
     }
@@ -161,7 +162,9 @@ fn note(name: &str) -> Option<&'static str> {
              contended (somebody else has it: leave the work, or ask later with wait_seconds), \
              deadlock_rejected (release what you hold, or give this up)."
         }
-        "get_lock_ticket" => "Waits while the ticket waits, up to wait_here_seconds.",
+        "get_lock_ticket" => {
+            "Reads a ticket, and waits while the ticket waits, up to wait_here_seconds."
+        }
         "heartbeat_lock_ticket" => {
             "Call it about every third of lease_seconds. Refused (ticket-not-held): you lost the \
              lock; stop writing at once."
