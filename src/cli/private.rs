@@ -117,6 +117,22 @@ impl Claim {
     }
 }
 
+impl Claim {
+    /// Leaves a short note in a file beside, at once: a kill of this process doesn't undo it. After
+    /// a crash of the machine it may be there, or not, or in part.
+    pub(super) fn leave_note(&self, more: &str, text: &str) -> Result<(), Failure> {
+        let path = beside(&self.path, more);
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&path);
+        file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(not_written(&path))
+    }
+
+    /// The note that was left; empty if there is none, or none that can be read.
+    pub(super) fn note(&self, more: &str) -> String {
+        fs::read_to_string(beside(&self.path, more)).unwrap_or_default()
+    }
+}
+
 /// The path of a file with this name and more behind it.
 fn beside(path: &Path, more: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();

@@ -4,9 +4,9 @@
 //! An event is finished when a reply in its thread says so, written under the lock's fence after
 //! the command has ended well. So of many responders one runs the command, and the others, whose
 //! turn comes after it, find it finished. A responder that is killed takes its command along; the
-//! next start kills what is left of it, lets go of the ticket, and makes a new attempt. The command
-//! can have done its work without the mark, then, and does it again: it is run at least once, and
-//! never twice at the same time.
+//! next start kills what is left of it, lets go of the ticket, and makes a new attempt, or, if the
+//! command is known to have ended well, marks its event. A command can have done its work without
+//! anybody knowing, and does it again: it is run at least once, and never twice at the same time.
 //! Deliberately absent: several events at a time. More responders do that, each as a user.
 
 mod rules;
@@ -26,10 +26,10 @@ use crate::client::{
     Acquire, Client, ClientError, EventFilter, FeedItem, GivenUp, Lease, NewReply, Reply, Terms,
     Turn,
 };
-use crate::domain::id::{RequestUuid, Sequence};
+use crate::domain::id::{FenceToken, RequestUuid, Sequence, TicketId};
 use crate::domain::name::LockName;
 use crate::domain::scope::LockKey;
-use crate::domain::thread::{Fence, Links, ThreadKey};
+use crate::domain::thread::{Fence, Links, ThreadKey, ThreadNumber};
 use crate::domain::time::WaitSeconds;
 use crate::random;
 use crate::wire::problem::{Code, EXIT_DONE, EXIT_OTHER};
@@ -216,7 +216,7 @@ impl Respond<'_> {
 
     /// Whether an event is finished.
     async fn is_handled(&mut self, task: &Task) -> Result<bool, Halt> {
-        let (client, key) = (self.client.clone(), self.thread(task));
+        let (client, key) = (self.client.clone(), self.thread(task.thread));
         let thread = self.insist(async || client.thread(&key, None).await).await?;
         Ok(rules::is_handled(&thread.body, task.sequence))
     }
@@ -231,8 +231,8 @@ impl Respond<'_> {
             note: self.args.note.clone(),
             reentrant: Some(false),
         };
-        let attempt =
-            Attempt { lock_name: task.lock_name.clone(), ask: ask.clone(), command: None };
+        let (thread, lock_name) = (task.thread, task.lock_name.clone());
+        let attempt = Attempt { thread, lock_name, ask: ask.clone(), command: None };
         self.state.begin(task.sequence, attempt)?;
         let turn = self.client.acquire_in_turn(&lock, &ask, self.stop.next(), |_| {});
         let reply = match turn.await {
@@ -292,31 +292,48 @@ impl Respond<'_> {
         let input = Some(format!("{}\n", task.json).into_bytes());
         let order = Order { command: &self.args.command, variables, input };
         let Self { grace, state, stop, output, .. } = self;
-        let ticket_id = lease.ticket().ticket_id;
-        let is_made = |group| state.run(Running { ticket_id, group: Leftover::of(group)? });
+        let (ticket_id, fence_token) = (lease.ticket().ticket_id, lease.fence_token());
+        let is_made = |group| {
+            let group = Leftover::of(group)?;
+            state.run(Running { ticket_id, fence_token, group, is_done: false })
+        };
         let outcome = work::run(lease, *grace, stop, output, order, is_made).await?;
         match (outcome, self.stop.last()) {
             // Whatever it ended with: it was asked to end, and may not have finished.
-            (_, Some(number)) => Err(Halt::Stopped(number)),
-            (Outcome::Ended(EXIT_DONE), None) => self.mark(task, lease).await,
-            (Outcome::Ended(code), None) => Ok(Attempted::Failed(code)),
-            (Outcome::MadeToEnd(_), None) => Ok(AGAIN),
+            (_, Some(number)) => return Err(Halt::Stopped(number)),
+            (Outcome::Ended(EXIT_DONE), None) => {}
+            (Outcome::Ended(code), None) => return Ok(Attempted::Failed(code)),
+            (Outcome::MadeToEnd(_), None) => return Ok(AGAIN),
+        }
+        // From here on a kill can't have it run again, as long as the hold lasts.
+        self.state.done()?;
+        let Some((_, attempt)) = self.state.attempt() else { return Ok(AGAIN) };
+        tokio::select! {
+            is_marked = self.mark(sequence, &attempt, lease.fence_token()) => {
+                Ok(if is_marked? { Attempted::Finished } else { AGAIN })
+            }
+            _ = held.lost() => Ok(AGAIN),
         }
     }
 
-    /// Marks an event as finished, under the lock.
-    async fn mark(&mut self, task: &Task, lease: &Lease) -> Result<Attempted, Halt> {
-        let (held, sequence) = (lease.watch(), task.sequence);
+    /// Marks an event as finished, under the hold of an attempt. `false` if that is over.
+    async fn mark(
+        &mut self,
+        sequence: Sequence,
+        attempt: &Attempt,
+        fence_token: FenceToken,
+    ) -> Result<bool, Halt> {
         let new = NewReply {
             kind: rules::mark_kind(),
             body: rules::mark_body(sequence),
             links: Links::default(),
             parent: None,
         };
-        let fence = Fence { lock_name: task.lock_name.clone(), fence_token: lease.fence_token() };
-        // The same for each try: it is made once.
-        let terms = Terms { request_uuid: RequestUuid(random::uuid()), fence: Some(fence) };
-        let (client, key, mut tries) = (self.client.clone(), self.thread(task), 0);
+        let fence = Some(Fence { lock_name: attempt.lock_name.clone(), fence_token });
+        // The same for each try, also after a kill: it is made once.
+        let terms = Terms { request_uuid: attempt.ask.request_uuid, fence };
+        let key = self.thread(attempt.thread);
+        let (client, mut tries) = (self.client.clone(), 0);
         let marks = self.insist(async || {
             tries += 1;
             match client.create_reply(&key, &new, &terms).await {
@@ -324,46 +341,36 @@ impl Respond<'_> {
                 other => other.map(Some),
             }
         });
-        let marked = tokio::select! {
-            marked = marks => marked,
-            _ = held.lost() => return Ok(Attempted::Again(Duration::ZERO)),
-        };
-        let word = match marked {
+        let word = match marks.await {
             Ok(Some(_)) => "handled",
             Ok(None) => "handled, and not marked: its thread is full",
             Err(Halt::Failed(Failure::Client(error))) if is(&error, Code::StaleFence) => {
-                return Ok(Attempted::Again(Duration::ZERO));
+                return Ok(false);
             }
             Err(halt) => return Err(halt),
         };
         self.output.message(&format!("event {sequence}: {word}"));
-        Ok(Attempted::Finished)
+        Ok(true)
     }
 
-    /// Undoes what is left of an attempt: its command is killed, then its ticket let go of.
+    /// Undoes what is left of an attempt: its command is killed, then its ticket let go of. One
+    /// whose command has ended well is brought to its end instead.
     async fn settle(&mut self) -> Result<(), Halt> {
-        let Some(attempt) = self.state.attempt().cloned() else { return Ok(()) };
-        let Attempt { lock_name, ask, command } = attempt;
-        let (lock, client) = (self.lock(&lock_name), self.client.clone());
-        let ticket_id = match command {
-            Some(Running { ticket_id, group }) => {
-                if group.kill(ticket_id).await? {
+        let Some((sequence, attempt)) = self.state.attempt() else { return Ok(()) };
+        let lock = self.lock(&attempt.lock_name);
+        let mut is_marked = false;
+        let ticket_id = match &attempt.command {
+            Some(Running { ticket_id, fence_token, group, is_done }) => {
+                if group.kill(*ticket_id).await? {
                     self.output.message("killed what was left of the last command");
                 }
-                Some(ticket_id)
+                is_marked = *is_done && self.mark(sequence, &attempt, *fence_token).await?;
+                Some(*ticket_id)
             }
-            // Whether there is a ticket is known once the same has been asked again.
-            None => match self.insist(async || client.acquire(&lock, &ask).await).await {
-                Ok(reply) => Some(reply.body.ticket.ticket_id),
-                Err(Halt::Failed(Failure::Client(ClientError::Problem(refused))))
-                    if refused.problem.code != Code::Unauthenticated =>
-                {
-                    None
-                }
-                Err(halt) => return Err(halt),
-            },
+            None => self.ticket_of(&lock, &attempt.ask).await?,
         };
         if let Some(ticket_id) = ticket_id {
+            let client = self.client.clone();
             match self.insist(async || client.release(&lock, ticket_id).await).await {
                 Ok(_) => {}
                 Err(Halt::Failed(Failure::Client(error)))
@@ -371,11 +378,29 @@ impl Respond<'_> {
                 Err(halt) => return Err(halt),
             }
         }
+        if is_marked {
+            return Ok(self.state.finish(sequence)?);
+        }
         Ok(self.state.settle()?)
     }
 
-    fn thread(&self, task: &Task) -> ThreadKey {
-        ThreadKey { scope: self.args.repo.clone(), number: task.thread }
+    /// The ticket of a request that may have been sent, which is known once the same has been asked
+    /// again. `None` if it has none.
+    async fn ticket_of(&mut self, lock: &LockKey, ask: &Acquire) -> Result<Option<TicketId>, Halt> {
+        let client = self.client.clone();
+        match self.insist(async || client.acquire(lock, ask).await).await {
+            Ok(reply) => Ok(Some(reply.body.ticket.ticket_id)),
+            Err(Halt::Failed(Failure::Client(ClientError::Problem(refused))))
+                if refused.problem.code != Code::Unauthenticated =>
+            {
+                Ok(None)
+            }
+            Err(halt) => Err(halt),
+        }
+    }
+
+    fn thread(&self, number: ThreadNumber) -> ThreadKey {
+        ThreadKey { scope: self.args.repo.clone(), number }
     }
 
     fn lock(&self, lock_name: &LockName) -> LockKey {

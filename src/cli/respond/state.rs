@@ -2,7 +2,9 @@
 //!
 //! One file, replaced as a whole and synced, and only ever by the one process that has the claim.
 //! What is to be undone is written down before it is done: the request before it is sent, the
-//! process group before the command begins.
+//! process group before the command begins. That a command has ended well stands in a note beside,
+//! which is written faster than a file is replaced and synced: the shorter that takes, the rarer a
+//! kill in between has a command run again.
 
 use std::path::Path;
 
@@ -14,9 +16,14 @@ use super::super::group::Leftover;
 use super::super::private::Claim;
 use crate::client::Acquire;
 use crate::domain::hex;
-use crate::domain::id::{Sequence, TicketId};
+use crate::domain::id::{FenceToken, Sequence, TicketId};
 use crate::domain::name::LockName;
 use crate::domain::scope::Scope;
+use crate::domain::thread::ThreadNumber;
+
+/// The note's name, behind that of the file. It says the ticket under which a command has ended
+/// well.
+const DONE: &str = ".done";
 
 /// What a state is of. Where this is another, its cursor means something else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +69,7 @@ struct Current {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Attempt {
+    pub(super) thread: ThreadNumber,
     pub(super) lock_name: LockName,
     /// What is asked, so that the same can be asked again.
     pub(super) ask: Acquire,
@@ -69,12 +77,16 @@ pub(super) struct Attempt {
     pub(super) command: Option<Running>,
 }
 
-/// A command that may run.
+/// A command that may run, or has run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Running {
     pub(super) ticket_id: TicketId,
+    pub(super) fence_token: FenceToken,
     pub(super) group: Leftover,
+    /// Whether it has ended well, and only the mark is missing. The note says so.
+    #[serde(skip)]
+    pub(super) is_done: bool,
 }
 
 /// The state, and the right to change it.
@@ -106,7 +118,16 @@ impl State {
                  name another file by --cursor"
             )));
         }
-        Ok(Self { claim, kept })
+        let mut state = Self { claim, kept };
+        let done = state.claim.note(DONE);
+        if let Some(running) = state.running() {
+            running.is_done = done == running.ticket_id.to_string();
+        }
+        Ok(state)
+    }
+
+    fn running(&mut self) -> Option<&mut Running> {
+        self.kept.event.as_mut()?.attempt.as_mut()?.command.as_mut()
     }
 
     /// Up to where everything is done.
@@ -114,9 +135,10 @@ impl State {
         self.kept.cursor
     }
 
-    /// The attempt that is not settled.
-    pub(super) fn attempt(&self) -> Option<&Attempt> {
-        self.kept.event.as_ref()?.attempt.as_ref()
+    /// The attempt that is not settled, and at which event.
+    pub(super) fn attempt(&self) -> Option<(Sequence, Attempt)> {
+        let event = self.kept.event.as_ref()?;
+        Some((event.sequence, event.attempt.clone()?))
     }
 
     /// Moves the cursor. It is not worth a write: what it passes over is passed over again.
@@ -144,6 +166,14 @@ impl State {
             attempt.command = Some(command);
         }
         self.save()
+    }
+
+    /// Notes that the command of the attempt has ended well.
+    pub(super) fn done(&mut self) -> Result<(), Failure> {
+        let Some(running) = self.running() else { return Ok(()) };
+        running.is_done = true;
+        let ticket_id = running.ticket_id.to_string();
+        self.claim.leave_note(DONE, &ticket_id)
     }
 
     /// Notes that nothing of the attempt is left.
@@ -193,13 +223,15 @@ mod tests {
             note: None,
             reentrant: Some(false),
         };
-        Attempt { lock_name: "work.42".parse().expect("a name"), ask, command: None }
+        let thread = 42.try_into().expect("a number");
+        Attempt { thread, lock_name: "work.42".parse().expect("a name"), ask, command: None }
     }
 
     fn running() -> Running {
         let own = rustix::process::getpid();
         let group = Leftover::of(own).expect("we run");
-        Running { ticket_id: TicketId(uuid::Uuid::from_u128(8)), group }
+        let ticket_id = TicketId(uuid::Uuid::from_u128(8));
+        Running { ticket_id, fence_token: FenceToken(Sequence(4)), group, is_done: false }
     }
 
     #[test]
@@ -222,15 +254,32 @@ mod tests {
         drop(state);
 
         let mut state = open().await.expect("the same");
-        assert_eq!(state.attempt(), Some(&attempt()));
+        assert_eq!(state.attempt(), Some((Sequence(5), attempt())));
+        state.done().expect("there is nothing to be noted");
         state.run(running()).expect("it can be written");
         drop(state);
 
         let mut state = open().await.expect("the same");
-        let known = state.attempt().and_then(|attempt| attempt.command.clone());
-        assert_eq!(known, Some(running()));
+        let command = |state: &State| state.attempt().and_then(|(_, attempt)| attempt.command);
+        assert_eq!(command(&state), Some(running()));
+        state.done().expect("it can be written");
+        drop(state);
+
+        let mut state = open().await.expect("the same");
+        assert_eq!(command(&state), Some(Running { is_done: true, ..running() }));
         state.settle().expect("it can be written");
         assert_eq!(state.fail().expect("it can be written"), 1);
+        drop(state);
+
+        // The note of another ticket says nothing of this one.
+        let mut state = open().await.expect("the same");
+        state.begin(Sequence(5), attempt()).expect("it can be written");
+        let ticket_id = TicketId(uuid::Uuid::from_u128(9));
+        state.run(Running { ticket_id, ..running() }).expect("it can be written");
+        drop(state);
+        let mut state = open().await.expect("the same");
+        assert_eq!(command(&state), Some(Running { ticket_id, ..running() }));
+        state.settle().expect("it can be written");
         drop(state);
 
         // A further attempt at the same event knows of the failure, and one at another doesn't.

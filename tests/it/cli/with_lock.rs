@@ -149,6 +149,23 @@ async fn the_commands_exit_code_is_passed_on_and_the_lock_released_each_time() {
 }
 
 #[tokio::test]
+async fn an_exit_code_is_passed_on_whatever_signals_the_wrapper_was_started_without() {
+    let server = Server::start();
+    let wrapper = with_lock(&server, "claude", "", &["sh", "-c", "exit 3"]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' CHLD PIPE; exec \"$@\"", "sh"]).arg(wrapper.get_program());
+    shell.args(wrapper.get_args()).stdin(Stdio::null());
+    for (name, value) in wrapper.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let ended = ended(shell.output().expect("it runs"));
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(3), ""), "{ended:?}");
+}
+
+#[tokio::test]
 async fn without_the_lock_the_command_is_not_run() {
     let mut server = Server::start();
     let ran = Log::new(&server, "ran");

@@ -1,7 +1,7 @@
 //! Responders that are killed, at any moment.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Write as _;
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use rustix::process::{Pid, Signal, test_kill_process};
 use serde_json::Value;
 
 use super::{Responder, Stage};
-use crate::support::{Server, eventually};
+use crate::support::{Relay, Server, eventually};
 
 /// So many events of threads.
 const EVENTS: usize = 200;
 const THREADS: usize = 10;
 /// After so many kills they are left in peace, to come to an end.
-const KILLS: usize = 16;
+const KILLS: usize = 30;
 const WHO: [&str; 2] = ["claude", "codex"];
 
 /// What the commands do: say that they begin, work for a moment, and say that they end.
@@ -112,7 +112,7 @@ async fn two_responders_that_are_killed_now_and_then_finish_each_event_one_at_a_
         expected.iter().all(|sequence| marks.iter().any(|(of, _)| of == sequence))
     };
     while kills < KILLS && !done().await {
-        tokio::time::sleep(Duration::from_millis(100 + chance.below(1500))).await;
+        tokio::time::sleep(Duration::from_millis(50 + chance.below(800))).await;
         let which = usize::try_from(chance.below(2)).expect("small");
         responders[which].kill().await;
         // Its command is gone with it: what it wrote is above this line.
@@ -209,4 +209,49 @@ async fn a_responder_that_is_killed_while_it_waits_gives_its_place_up_at_the_nex
     assert_eq!(stage.lines_to_be(1).await, ["ran"]);
     responder.signal(Signal::TERM);
     responder.code().await;
+}
+
+#[tokio::test]
+async fn a_command_that_has_ended_well_is_not_run_again_after_a_kill() {
+    let server = Server::start();
+    let relay = Relay::before(server.url()).await;
+    let stage = Stage::new(&server);
+    let (thread, created) = stage.thread().await;
+    let go = server.home().join("go");
+    let script = format!(
+        "test $PEARING_EVENT_SEQUENCE = {created} || exit 0; echo begins >> $LOG; \
+         while [ ! -e {} ]; do sleep 0.02; done; echo ends >> $LOG",
+        go.display()
+    );
+    let said = server.home().join("said");
+    let start = || {
+        let mut command = stage.respond("claude", "--lease-seconds 60", &script);
+        Responder::start(command.env("PEARING_URL", relay.url()), &said)
+    };
+    let mut responder = start();
+    stage.lines_to_be(1).await;
+    // No mark gets through, and the command doesn't know.
+    relay.silence(true);
+    fs::write(&go, "").expect("the directory is ours");
+    let lock = async || server.client("admin").lock(&format!("thread-work.{thread}")).await;
+    let ticket_id = lock().await["holds"][0]["ticket_id"].clone();
+    let note = server.home().join("claude.json.done");
+    eventually("the end to be noted", async || {
+        fs::read_to_string(&note).is_ok_and(|note| ticket_id == *note).then_some(())
+    })
+    .await;
+    responder.kill().await;
+    relay.silence(false);
+    let mut responder = start();
+    let mark = eventually("the mark", async || {
+        let marks = stage.marks().await;
+        marks.into_iter().find(|(sequence, _)| *sequence == created)
+    })
+    .await;
+    assert_eq!(mark.1["data"]["fence"]["lock_name"], format!("thread-work.{thread}"));
+    eventually("its release", async || lock().await["owner"].is_null().then_some(())).await;
+    responder.signal(Signal::TERM);
+    responder.code().await;
+    assert_eq!(stage.lines(), ["begins", "ends"]);
+    assert_eq!(stage.marks().await.iter().filter(|(sequence, _)| *sequence == created).count(), 1);
 }
