@@ -306,7 +306,7 @@ impl Respond<'_> {
             (Outcome::MadeToEnd(_), None) => return Ok(AGAIN),
         }
         // From here on a kill can't have it run again, as long as the hold lasts.
-        self.state.done()?;
+        self.state.done();
         let Some((_, attempt)) = self.state.attempt() else { return Ok(AGAIN) };
         tokio::select! {
             is_marked = self.mark(sequence, &attempt, lease.fence_token()) => {

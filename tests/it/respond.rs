@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::support::{REPO, Server, eventually, pearing_cli};
+use crate::support::{REPO, Relay, Server, eventually, pearing_cli};
 
 /// What is common to the responders of a test: the log that their commands write to.
 struct Stage<'a> {
@@ -235,4 +235,38 @@ async fn one_process_has_a_cursor_and_the_command_line_is_looked_at_first() {
     let (code, said) = stage.run("claude", "", "true");
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("claude.json: another process has it"), "{said}");
+}
+
+#[tokio::test]
+async fn it_goes_on_over_a_server_that_is_killed() {
+    let mut server = Server::start();
+    let relay = Relay::before(server.url()).await;
+    let go = server.home().join("go");
+    let script = format!(
+        "echo $PEARING_EVENT_SEQUENCE >> $LOG; while [ ! -e {} ]; do sleep 0.02; done",
+        go.display()
+    );
+    let (responder, first, thread) = {
+        let stage = Stage::new(&server);
+        let (thread, _) = stage.thread().await;
+        let mut command = stage.respond("claude", "--lease-seconds 60", &script);
+        let said = server.home().join("said");
+        let responder = Responder::start(command.env("PEARING_URL", relay.url()), &said);
+        (responder, stage.lines_to_be(1).await, thread)
+    };
+    server.crash();
+    relay.lead_to(server.url());
+    fs::write(&go, "").expect("the directory is ours");
+    let stage = Stage::new(&server);
+    let last = stage.reply(thread).await;
+    eventually("the last event to be finished", async || {
+        stage.marks().await.iter().any(|(sequence, _)| *sequence == last).then_some(())
+    })
+    .await;
+    let lines = stage.lines();
+    assert_eq!(lines.first(), first.first());
+    let mut once = lines.clone();
+    once.dedup();
+    assert_eq!(once, lines, "nothing is run again, and the first command ran on");
+    drop(responder);
 }
