@@ -60,6 +60,15 @@ fn finish(output: &mut Output, lock: &LockKey, reply: &Reply<Answer>) -> Ended {
 
 /// Why the lock is not held, and what can be done.
 pub(super) fn why_not(lock: &LockKey, answer: &Answer) -> String {
+    say_why_not(lock, answer, " with a new request UUID")
+}
+
+/// The same, where each run is a new request by itself.
+pub(super) fn why_not_run(lock: &LockKey, answer: &Answer) -> String {
+    say_why_not(lock, answer, "")
+}
+
+fn say_why_not(lock: &LockKey, answer: &Answer, anew: &str) -> String {
     let ticket = &answer.ticket;
     let holder = answer.holder.iter().flatten().next();
     let held_by = holder.map(|h| format!("; {}", text::holder(h))).unwrap_or_default();
@@ -76,7 +85,7 @@ pub(super) fn why_not(lock: &LockKey, answer: &Answer) -> String {
         ),
         State::Contended => {
             let retry = answer.retry_after_seconds.unwrap_or(1);
-            let again = format!("try again in {retry} s with a new request UUID");
+            let again = format!("try again in {retry} s{anew}");
             let is_own = holder.is_some_and(|holder| holder.owner == ticket.owner);
             let advice = if is_own {
                 let owner = &ticket.owner;
@@ -91,14 +100,13 @@ pub(super) fn why_not(lock: &LockKey, answer: &Answer) -> String {
         }
         State::DeadlockRejected => format!(
             "{code}: waiting for {lock_name} in {scope} would never end\n{}\
-             release what you hold, then try again with a new request UUID",
+             release what you hold, then try again{anew}",
             text::cycle(answer.cycle.as_deref().unwrap_or_default())
         ),
         State::Released | State::Expired | State::Broken | State::Cancelled | State::TimedOut => {
             let reason = ticket.end_reason.as_ref().map(|r| format!(" ({r})")).unwrap_or_default();
             format!(
-                "{code}: ticket {} for {lock_name} in {scope} is {}{reason}\n\
-                 a new acquisition needs a new request UUID",
+                "{code}: ticket {} for {lock_name} in {scope} is {}{reason}\ntry again{anew}",
                 ticket.ticket_id,
                 ticket.state.as_str()
             )

@@ -7,14 +7,14 @@
 
 use std::io::{self, IsTerminal as _};
 
-use super::acquire::{given_up, why_not};
+use super::acquire::{given_up, why_not_run};
 use super::args::{OnConflict, WithLockArgs};
 use super::connection::{Said, Server};
 use super::group::Order;
 use super::output::Output;
 use super::signals::{Stop, killed_by};
 use super::work::{self, Cause, LetGo, Outcome};
-use super::{Ended, fail, text};
+use super::{Ended, Failure, fail, text};
 use crate::client::{Acquire, Client, ClientError, GivenUp, Lease, Reply, Turn};
 use crate::domain::id::RequestUuid;
 use crate::domain::scope::LockKey;
@@ -33,7 +33,11 @@ pub(super) async fn run(said: Said<'_>, output: &mut Output, args: &WithLockArgs
     match with_lock(said, output, args, &mut server).await {
         Ok(code) => code,
         Err(failure) => {
-            fail(&failure, server.as_ref(), output);
+            let code = fail(&failure, server.as_ref(), output);
+            // Then nobody was asked yet, and nothing run.
+            if matches!(failure, Failure::Usage(_) | Failure::Client(ClientError::Setup(_))) {
+                return code;
+            }
             output.message(&format!("with-lock failed (exit code {EXIT_FAILED})"));
             EXIT_FAILED
         }
@@ -146,9 +150,6 @@ fn not_acquired(
     if reply.body.ticket.state == State::Held {
         output.message("its lease ran out before the answer was there");
     }
-    for line in why_not(lock, &reply.body).lines() {
-        output.message(line);
-    }
     let is_conflict = match reply.body.ticket.state {
         State::Contended | State::DeadlockRejected | State::TimedOut => true,
         State::Held
@@ -158,13 +159,20 @@ fn not_acquired(
         | State::Broken
         | State::Cancelled => false,
     };
-    let code = match on_conflict {
-        OnConflict::Skip if is_conflict => EXIT_DONE,
-        OnConflict::Skip | OnConflict::Fail => EXIT_NOT_ACQUIRED,
-    };
-    output
-        .message(&format!("pearing-cli: not acquired: the command was not run (exit code {code})"));
-    code
+    let why = why_not_run(lock, &reply.body);
+    if is_conflict && on_conflict == OnConflict::Skip {
+        // It is as it should be, so there is nothing to advise.
+        output.message(why.lines().next().unwrap_or_default());
+        output.message("pearing-cli: skipped: the command was not run");
+        return EXIT_DONE;
+    }
+    for line in why.lines() {
+        output.message(line);
+    }
+    output.message(&format!(
+        "pearing-cli: not acquired: the command was not run (exit code {EXIT_NOT_ACQUIRED})"
+    ));
+    EXIT_NOT_ACQUIRED
 }
 
 /// Lets go of the lock, and says whether it was lost before. What else goes wrong changes no

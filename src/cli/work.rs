@@ -47,7 +47,7 @@ pub(super) fn grace(lease_seconds: u32, said: Option<u32>) -> Result<Duration, F
     let grace = said.map_or(third, |seconds| Duration::from_secs(u64::from(seconds)));
     if grace > third {
         let rule = format!("must be at most a third of the lease, which is {lease_seconds} s");
-        return Err(Failure::Usage(format!("invalid-argument: grace {rule}")));
+        return Err(Failure::Usage(format!("grace {rule}")));
     }
     Ok(grace)
 }

@@ -173,27 +173,42 @@ async fn without_the_lock_the_command_is_not_run() {
     server.client("codex").hold("x", 60).await;
     for (user, flags, code, word) in [
         ("claude", "", 124, "lock-contended: x in teams/platform/website is taken; held by codex"),
-        ("claude", "--on-conflict skip", 0, "not acquired: the command was not run (exit code 0)"),
+        ("claude", "--on-conflict skip", 0, "pearing-cli: skipped: the command was not run\n"),
         ("claude", "--wait-seconds 1", 124, "waiting: position 1 for x in teams/platform/website"),
-        ("claude", "--wait-seconds 1 --on-conflict skip", 0, "not acquired"),
+        ("claude", "--wait-seconds 1 --on-conflict skip", 0, "pearing-cli: skipped:"),
         ("codex", "--wait-seconds 60", 124, "another session of codex has it"),
-        ("claude", "--grace 21", 125, "grace must be at most a third of the lease"),
+        (
+            "claude",
+            "--grace 21",
+            2,
+            "pearing-cli: invalid-argument: grace must be at most a third of the lease",
+        ),
         ("claude", "--grace x", 2, "grace must be a whole number of seconds"),
         ("claude", "--url nowhere", 2, "invalid-argument: url"),
     ] {
         let ended = run(&server, user, flags, &command);
         assert_eq!(ended.code, Some(code), "{user} {flags}: {ended:?}");
         assert!(ended.stderr.contains(word), "{user} {flags}: {ended:?}");
+        assert!(!ended.stderr.contains("UUID"), "each run is a new request: {ended:?}");
     }
-    for (variable, value, word) in
-        [("PEARING_TOKEN", "nothing", "unauthenticated"), ("PEARING_URL", "nothing", "PEARING_URL")]
-    {
+    for (variable, word, code) in [
+        ("PEARING_TOKEN", "unauthenticated", 125),
+        ("PEARING_URL", "invalid-argument: PEARING_URL", 2),
+        ("PEARING_PROFILE", "invalid-argument: there is no profile nothing", 2),
+    ] {
         let mut wrapper = with_lock(&server, "claude", "", &command);
-        let ended = ended(wrapper.env(variable, value).output().expect("it runs"));
-        assert_eq!(ended.code, Some(125), "{ended:?}");
+        if variable == "PEARING_PROFILE" {
+            wrapper.env_remove("PEARING_TOKEN");
+        }
+        let ended = ended(wrapper.env(variable, "nothing").output().expect("it runs"));
+        assert_eq!(ended.code, Some(code), "{ended:?}");
         assert!(ended.stderr.contains(word), "{ended:?}");
-        assert!(ended.stderr.contains("with-lock failed (exit code 125)"), "{ended:?}");
+        let is_own = ended.stderr.contains("with-lock failed (exit code 125)");
+        assert_eq!(is_own, code == 125, "{ended:?}");
     }
+    let unknown = ["with-lock", "x", "--repo", "teams/platform/nowhere", "--", "true"];
+    let ended = ended(cli(&server, "claude", &unknown).output().expect("it runs"));
+    assert!(ended.code == Some(125) && ended.stderr.contains("not-found"), "{ended:?}");
     server.kill();
     let ended = run(&server, "claude", "--on-conflict skip", &command);
     assert_eq!(ended.code, Some(125), "no answer is no conflict: {ended:?}");
