@@ -31,7 +31,7 @@ use crate::flags::{named, uuid};
 pub(super) use activity::ActivityCommand;
 pub(super) use admin::{AccessCommand, IdentityCommand};
 pub(super) use agent::AgentCommand;
-pub(super) use guard::{GitPushArgs, GuardCommand};
+pub(super) use guard::{GitPushArgs, GuardCommand, advised};
 pub(super) use ledger::LedgerCommand;
 pub(super) use setup::SetupCommand;
 pub(super) use thread::{BodyArgs, TermsArgs, ThreadCommand, Under};

@@ -48,7 +48,7 @@ pub(super) async fn push(
         }
     }
     if !git.wait().await.map_err(no_git)?.success() {
-        return Ok(if is_stale { stale(output) } else { EXIT_OTHER });
+        return Ok(if is_stale { stale(output, fence, &args.remote) } else { EXIT_OTHER });
     }
     if !is_guarded {
         output.message("nothing guards there: install what pearing-cli print-guard git prints");
@@ -65,8 +65,11 @@ pub(super) async fn push(
     Ok(EXIT_DONE)
 }
 
-fn stale(output: &mut Output) -> u8 {
-    output.message("stop: the lock is not yours any more, and nothing was pushed");
+/// What the target says. The server wasn't asked.
+fn stale(output: &mut Output, fence: FenceToken, remote: &str) -> u8 {
+    output.message(&format!(
+        "stop: a higher fence token than {fence} is claimed at {remote}, and nothing was pushed"
+    ));
     Code::StaleFence.exit_code()
 }
 

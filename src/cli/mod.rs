@@ -96,10 +96,12 @@ type Ended = Result<u8, Failure>;
 
 /// Runs one command line to its end.
 pub fn main(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(command_line) {
+    let words: Vec<OsString> = command_line.into_iter().collect();
+    let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are results, with exit code 0; a failed write has no other place.
+            let error = args::advised(error, &words);
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(EXIT_USAGE));
         }
@@ -114,17 +116,21 @@ pub fn main(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(ended.unwrap_or_else(|failure| fail(&failure, None, &mut output)))
 }
 
-/// Says why a command failed, and at which server if it came so far; as JSON, prints the problem
-/// too. Returns the exit code.
+/// Says why a command failed, and at which server if it came so far, and what to do; as JSON,
+/// prints the problem too. Returns the exit code.
 fn fail(failure: &Failure, server: Option<&Server>, output: &mut Output) -> u8 {
+    tell(failure, output);
+    explain(failure, server, output);
+    failure.exit_code()
+}
+
+fn tell(failure: &Failure, output: &mut Output) {
     if let Failure::Client(ClientError::Problem(refused)) = failure
         && let Err(error) = output.result(&refused.json, String::new)
     {
         output.message(&format!("pearing-cli: {}", Failure::Write(error)));
     }
     output.message(&format!("pearing-cli: {failure}"));
-    explain(failure, server, output);
-    failure.exit_code()
 }
 
 /// How results are printed: the flag wins over `PEARING_OUTPUT`.
@@ -151,6 +157,11 @@ async fn run(cli: &Cli, environment: &Environment, output: &mut Output) -> Ended
     }
     let ended = call(command, &connection, environment, output).await;
     let Err(failure) = ended else { return ended };
+    if matches!(command, Call::BreakLock { .. }) && failure.is(Code::StaleFence) {
+        tell(&failure, output);
+        output.message("nothing was broken: get-lock says who holds it now, under which fence");
+        return Ok(failure.exit_code());
+    }
     let exit_code = fail(&failure, Some(&connection.server), output);
     if matches!(command, Call::HeartbeatLockTicket { .. }) && failure.is(Code::Forbidden) {
         output.message("the lease can't be extended any more: stop before it ends");
@@ -228,13 +239,14 @@ async fn call(
 /// Says what to do about a failure, where that is known.
 fn explain(failure: &Failure, server: Option<&Server>, output: &mut Output) {
     let at = server.map(|server| format!("{} ({})", server.url, server.source));
-    let at = at.unwrap_or_default();
     match failure {
         Failure::Client(ClientError::NoConnection(_)) => output.message(&format!(
-            "does a server run at {at}? PEARING_URL, --url or a profile says where it is"
+            "does a server run {}? PEARING_URL, --url or a profile says where it is",
+            at.map_or("there".to_owned(), |at| format!("at {at}"))
         )),
         Failure::Client(ClientError::Unreachable(_)) => output.message(&format!(
-            "no answer from {at}: the request may have been carried out; repeat it as it was"
+            "no answer from {}: the request may have been carried out; repeat it as it was",
+            at.as_deref().unwrap_or("the server")
         )),
         Failure::Client(ClientError::Problem(refused)) => {
             if let Some(ticket) = &refused.problem.ticket {

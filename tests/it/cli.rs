@@ -178,7 +178,7 @@ async fn a_refusal_is_a_problem_in_json_and_silence_with_a_word_in_text() {
             format!("break-lock x --fence-token 1 --reason r --repo {REPO}"),
             5,
             "stale-fence",
-            "stop: nothing was done under that hold\n",
+            "nothing was broken: get-lock says who holds it now, under which fence\n",
         ),
         ("claude", format!("get-thread-tree {REPO} 7"), 6, "not-found", "pearing-cli: not-found: "),
         ("claude", "create-team more".to_owned(), 7, "forbidden", "pearing-cli: forbidden: "),

@@ -1,5 +1,8 @@
 //! The command line of what makes targets refuse late writes.
 
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::value::fence_token;
@@ -19,6 +22,9 @@ pub(in crate::cli) enum GuardCommand {
         target: GuardTarget,
     },
     /// Push with Git, together with the fence token that it is done under
+    ///
+    /// REMOTE and each REFSPEC are passed on to git push, and none of its options: a REFSPEC with
+    /// + before it is pushed by force, and what -u does is done by git branch --set-upstream-to.
     GitPush(GitPushArgs),
     /// Show on this machine, in about ten seconds, how a late write does harm, and how a guard
     /// refuses it
@@ -123,6 +129,19 @@ impl GitPushArgs {
     }
 }
 
+/// A refused command line with advice that helps. An option of git push would be taken for a
+/// refspec where clap advises to put it.
+pub(in crate::cli) fn advised(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    let is_push = words.iter().any(|word| word == "git-push");
+    let is_unknown = error.kind() == ErrorKind::UnknownArgument;
+    if is_push && is_unknown && error.get(ContextKind::Suggested).is_some() {
+        let tip = "options of git push aren't passed on; a refspec with + before it is pushed by \
+                   force, and git branch --set-upstream-to does what -u does";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
 fn of_environment(environment: &Environment) -> Result<(LockKey, FenceToken), String> {
     let (Some(scope), Some(name), Some(token)) =
         (&environment.scope, &environment.lock_name, &environment.fence_token)
@@ -161,6 +180,14 @@ mod tests {
         };
         let (lock, fence) = args.hold(&environment)?;
         Ok(format!("{} {fence}", guard::lock_text(&lock)))
+    }
+
+    #[test]
+    fn an_option_of_git_push_is_refused_with_advice_that_helps() {
+        let words = ["pearing-cli", "git-push", "-u", "origin", "main"].map(OsString::from);
+        let error = Cli::try_parse_from(&words).expect_err("it has no -u");
+        let said = advised(error, &words).to_string();
+        assert!(said.contains("git branch --set-upstream-to") && !said.contains("'-- -u'"));
     }
 
     #[test]

@@ -140,7 +140,7 @@ fn a_protected_branch_moves_only_with_a_fence_token_that_does_not_fall() {
         let (code, said) = repository.push(7, words);
         assert_eq!(code, 5, "{words:?}: {said}");
         assert!(said.contains("is claimed with fence token 8, and 7 is lower"), "{said}");
-        assert!(said.contains("stop: the lock is not yours any more"), "{said}");
+        assert!(said.contains("stop: a higher fence token than 7 is claimed at origin"), "{said}");
     }
     // As numbers, and not as texts.
     assert_eq!(repository.push(10, &["--claim"]).0, 0);
