@@ -116,6 +116,22 @@ impl Said<'_> {
         Ok(Connection { server, token })
     }
 
+    /// Who is asked, whether there is a token or not.
+    pub(super) fn server(self) -> Result<Server, Failure> {
+        if let Some(server) = self.url()? {
+            return Ok(server);
+        }
+        let named = self.named_profile()?;
+        if named.is_none() && self.own_token()?.is_some() {
+            return Ok(default_server());
+        }
+        let name = named.unwrap_or_default();
+        Ok(self.profile(&name)?.map_or_else(default_server, |profile| Server {
+            url: profile.url,
+            source: UrlSource::Profile(name),
+        }))
+    }
+
     /// The token that this command line or this shell has for itself. A profile that is named on
     /// the command line is nearer than a variable of the environment.
     fn own_token(self) -> Result<Option<FoundToken>, Failure> {

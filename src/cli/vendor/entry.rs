@@ -5,6 +5,7 @@ use crate::cli::connection::Said;
 use crate::cli::profiles::ProfileName;
 use crate::cli::text;
 use crate::cli::{Environment, Failure};
+use crate::client::ServerUrl;
 use crate::domain::scope::LockKey;
 
 /// The name of our MCP server in the files of others.
@@ -34,7 +35,12 @@ impl Server {
 
     /// The profile that it uses.
     pub(in crate::cli) fn profile(&self) -> Option<&str> {
-        profile_in(self.args.iter().map(String::as_str))
+        word_after("--profile", self.args.iter().map(String::as_str))
+    }
+
+    /// The address that it is told, if it is.
+    pub(super) fn url(&self) -> Option<&str> {
+        word_after("--url", self.args.iter().map(String::as_str))
     }
 }
 
@@ -56,7 +62,26 @@ impl Hook {
 
     /// The profile that a command uses.
     pub(super) fn profile(command: &str) -> Option<&str> {
-        profile_in(command.split_whitespace())
+        word_after("--profile", command.split_whitespace())
+    }
+
+    /// The address that a command is told, if it is.
+    pub(super) fn url(command: &str) -> Option<&str> {
+        word_after("--url", command.split_whitespace()).map(|word| word.trim_matches('\''))
+    }
+
+    /// The lock that a command asks for before a tool, in words; a scope and a name are plain.
+    pub(super) fn gate(command: &str) -> Option<String> {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        let of = |flag: &str| {
+            let at = words.iter().position(|word| *word == flag)?;
+            words.get(at + 1).copied()
+        };
+        let repo = of("--repo").map(str::to_owned);
+        let scope = repo
+            .or_else(|| Some(format!("teams/{}", of("--team")?)))
+            .or_else(|| Some(format!("users/{}", of("--user")?)))?;
+        Some(format!("lock {} in {scope}", of("--lock")?))
     }
 
     /// The program that a command starts.
@@ -76,8 +101,8 @@ pub(in crate::cli) fn is_gated(tool: &str) -> bool {
     GATED_TOOLS.split('|').any(|gated| gated == tool)
 }
 
-fn profile_in<'a>(words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let mut words = words.skip_while(|word| *word != "--profile");
+fn word_after<'a>(flag: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let mut words = words.skip_while(|word| *word != flag);
     words.nth(1)
 }
 
@@ -94,6 +119,7 @@ impl Entry {
     pub(super) fn new(
         said: Said<'_>,
         profile: &ProfileName,
+        url: &ServerUrl,
         gate: Option<LockKey>,
     ) -> Result<Self, Failure> {
         let program = std::env::current_exe()
@@ -105,6 +131,8 @@ impl Entry {
             flags.extend(["--config".to_owned(), text(&config)?]);
         }
         flags.extend(["--profile".to_owned(), profile.to_string()]);
+        // A PEARING_URL for other work would be another server than the profile's, and no answer.
+        flags.extend(["--url".to_owned(), url.to_string()]);
         Ok(Self { program: text(&program)?, flags, gate })
     }
 
@@ -189,6 +217,11 @@ pub(super) mod tests {
         assert_eq!(found, wanted);
         assert!(hooks.iter().all(|hook| Hook::is_ours(&hook.command)));
         assert!(!Hook::is_ours("echo hook claude-code"));
+        let gated = Hook::gate(command).expect("it has a gate");
+        assert_eq!(gated, "lock edit in teams/platform/website");
+        let of_team = Hook::gate("p hook claude-code --team a --lock x || exit 2");
+        assert_eq!(of_team.as_deref(), Some("lock x in teams/a"));
+        assert_eq!(Hook::gate("p hook claude-code"), None);
         let ungated: Vec<_> = entry("/p", None).hooks().iter().map(|hook| hook.event).collect();
         assert_eq!(ungated, ["PostToolUse", "SessionEnd"]);
     }

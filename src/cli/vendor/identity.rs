@@ -8,6 +8,7 @@ use crate::cli::profiles::{self, Profile, ProfileName};
 use crate::cli::{Connection, Failure};
 use crate::client::{Client, ClientError, ServerUrl};
 use crate::domain::name::UserName;
+use crate::domain::scope::LockKey;
 use crate::domain::text::ShortText;
 use crate::wire::admin::WhoAmI;
 use crate::wire::problem::Code;
@@ -55,6 +56,22 @@ pub(super) async fn of_agent(
     Ok(Identity { user: made.user, url: server.url, is_new: true })
 }
 
+/// Whether there is such a scope, before anything is made or written: a gate on one that isn't
+/// there never opens.
+pub(super) async fn check_is_known(
+    said: Said<'_>,
+    name: &ProfileName,
+    lock: &LockKey,
+) -> Result<(), Failure> {
+    let client = match (said.connection(), said.profile(name)?) {
+        (Ok(Connection { server, token }), _) => Client::new(&server.url, &token.text)?,
+        (Err(_), Some(profile)) => Client::new(&profile.url, &profile.token)?,
+        (Err(failure), None) => return Err(failure),
+    };
+    client.lock(lock, None).await?;
+    Ok(())
+}
+
 /// A profile that works, if it is the agent that is meant.
 async fn kept(
     person: Option<Connection>,
@@ -63,17 +80,21 @@ async fn kept(
     who: &WhoAmI,
 ) -> Result<Identity, Failure> {
     let other = |what: &str| {
-        Failure::Usage(format!("profile {name} is {}, {what}: choose another --agent", who.user))
+        Failure::Usage(format!(
+            "profile {name} is kept for user {}{what}: `pearing-cli logout --profile {name}` \
+             forgets it, or give the agent another name by --agent",
+            who.user
+        ))
     };
-    let Some(owner) = &who.person else { return Err(other("which is no agent")) };
+    let Some(owner) = &who.person else { return Err(other(" by a login, and not for an agent")) };
     if who.user.own_name_as_agent_of(owner) != Some(name.to_string().as_str()) {
-        return Err(other("another agent"));
+        return Err(other(", another agent"));
     }
     if let Some(Connection { server, token }) = person {
         same_server(name, &profile, &server.url)?;
         let me = Client::new(&server.url, &token.text)?.whoami().await?.body;
         if me.person.as_ref().unwrap_or(&me.user) != owner {
-            return Err(other("and not yours"));
+            return Err(other(", which is not yours"));
         }
     }
     Ok(Identity { user: who.user.clone(), url: profile.url, is_new: false })

@@ -28,11 +28,11 @@ use self::entry::{Entry, Hook};
 pub(super) use self::entry::{Server, TOOL_PREFIX, is_gated};
 use self::file::Foreign;
 use super::args::{SetupArgs, Vendor};
-use super::connection::Said;
+use super::connection::{self, Said, UrlSource};
 use super::output::{Format, Output};
 use super::profiles::{self, ProfileName};
 use super::setup::id_of;
-use super::{Ended, Environment, Failure};
+use super::{Ended, Environment, Failure, fail};
 use crate::wire::problem::EXIT_DONE;
 
 impl Vendor {
@@ -60,6 +60,10 @@ impl Vendor {
         let place = |kind, path: PathBuf| Place { kind, path };
         if let Some(folder) = project {
             let folder = std::path::absolute(folder)?;
+            if !folder.is_dir() {
+                let why = format!("{}: there is no folder of that name", folder.display());
+                return Err(Failure::Usage(why));
+            }
             return Ok(match self {
                 Self::ClaudeCode => vec![
                     place(Kind::Servers, folder.join(".mcp.json")),
@@ -108,6 +112,8 @@ pub(super) struct Use {
     pub(super) what: String,
     pub(super) program: String,
     pub(super) profile: String,
+    /// The server that it is told; none of what an older setup wrote.
+    pub(super) url: Option<String>,
     /// How it is started; of a hook that needs a shell, and is left out.
     pub(super) server: Option<Server>,
 }
@@ -148,6 +154,7 @@ impl Place {
                     what: event,
                     program: Hook::program(&command),
                     profile: Hook::profile(&command).unwrap_or_default().to_owned(),
+                    url: Hook::url(&command).map(str::to_owned),
                     server: None,
                 });
                 return Ok(hooks.collect());
@@ -157,6 +164,7 @@ impl Place {
             what: "mcp".to_owned(),
             program: server.command.clone(),
             profile: server.profile().unwrap_or_default().to_owned(),
+            url: server.url().map(str::to_owned),
             server: Some(server),
         });
         Ok(server.into_iter().collect())
@@ -233,12 +241,26 @@ pub(super) async fn setup(said: Said<'_>, output: &mut Output, args: &SetupArgs)
     if args.remove {
         return remove(said, output, &places, args.vendor).await;
     }
-    let entry = Entry::new(said, &agent, gate)?;
+    let server = server(said, &agent)?;
+    let entry = Entry::new(said, &agent, &server.url, gate.clone())?;
     if args.print {
+        warn(said, output, &places, &agent)?;
         return print(output, &places, &entry);
     }
     let changes = changes(&places, |place, text| place.put(text, &entry))?;
-    let identity = identity::of_agent(said, args.vendor, &agent).await?;
+    let identity = async {
+        if let Some(lock) = &gate {
+            identity::check_is_known(said, &agent, lock).await?;
+        }
+        identity::of_agent(said, args.vendor, &agent).await
+    };
+    let identity = match identity.await {
+        Ok(identity) => identity,
+        Err(failure) => return Ok(fail(&failure, Some(&server), output)),
+    };
+    for lost in gates_taken_out(&places, &changes)? {
+        output.message(&lost);
+    }
     for change in &changes {
         change.write()?;
     }
@@ -266,6 +288,63 @@ pub(super) async fn setup(said: Said<'_>, output: &mut Output, args: &SetupArgs)
         output.message(&format!("{} reads it when it is started again", args.vendor.name()));
     }
     Ok(EXIT_DONE)
+}
+
+/// The server that an agent is to ask: its profile's, or that of whoever makes it.
+fn server(said: Said<'_>, agent: &ProfileName) -> Result<connection::Server, Failure> {
+    if let Some(profile) = said.profile(agent)? {
+        let source = UrlSource::Profile(agent.clone());
+        return Ok(connection::Server { url: profile.url, source });
+    }
+    said.server()
+}
+
+/// Warns of a profile that may have been made by a login, for somebody else than the agent. Which
+/// it is, only the server knows.
+fn warn(
+    said: Said<'_>,
+    output: &mut Output,
+    places: &[Place],
+    agent: &ProfileName,
+) -> Result<(), Failure> {
+    if said.profile(agent)?.is_none() {
+        return Ok(());
+    }
+    for place in places {
+        let file = Foreign::read(&place.path)?;
+        // What can't be read has no entry, as far as this knows.
+        let uses = place.uses(file.text()).unwrap_or_default();
+        if uses.iter().any(|used| used.profile == agent.to_string()) {
+            return Ok(());
+        }
+    }
+    output.message(&format!(
+        "warning: profile {agent} is there already: if a login made it, and not setup, setup will \
+         refuse it; `pearing-cli logout --profile {agent}` forgets it, or name another --agent"
+    ));
+    Ok(())
+}
+
+/// What there is to say of each gate that was there and won't be.
+fn gates_taken_out(places: &[Place], changes: &[Change]) -> Result<Vec<String>, Failure> {
+    let mut lost = Vec::new();
+    for (place, change) in places.iter().zip(changes) {
+        if place.kind != Kind::Hooks {
+            continue;
+        }
+        let gates = |text: &str| -> Result<Vec<String>, Failure> {
+            let hooks = json::hooks(text).map_err(|why| change.file.refuse(why))?;
+            Ok(hooks.iter().filter_map(|(_, command)| Hook::gate(command)).collect())
+        };
+        let (before, after) = (gates(change.file.text())?, gates(&change.text)?);
+        let mut gone: Vec<_> = before.into_iter().filter(|gate| !after.contains(gate)).collect();
+        gone.dedup();
+        lost.extend(gone.iter().map(|gate| {
+            let path = change.file.path().display();
+            format!("{path}: the gate on {gate} is taken out")
+        }));
+    }
+    Ok(lost)
 }
 
 /// Shows what would be written, each into an empty file.

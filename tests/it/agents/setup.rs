@@ -66,15 +66,18 @@ async fn claude_code_gets_an_identity_an_mcp_server_and_hooks() {
     let made = home.says(&format!("{GATED} --json")).done().json();
     assert_eq!((&made["user"], &made["made"]), (&json!("claude.claude-code"), &json!(true)));
     let config = json(&home.read(".claude.json"));
-    let args = json!(["--profile", "claude-code", "mcp"]);
+    let args = json!(["--profile", "claude-code", "--url", server.url(), "mcp"]);
     let entry = json!({ "type": "stdio", "command": program(), "args": args });
     assert_eq!(config["mcpServers"]["pearing"], entry);
     assert_eq!(config["mcpServers"]["other"], json!({ "command": "x" }));
     let mode = fs::metadata(home.path(".claude.json")).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "as it was");
     let hooks = json(&home.read(".claude/settings.json"))["hooks"].clone();
-    let command =
-        format!("{} --profile claude-code hook claude-code --repo {REPO} --lock edit", program());
+    let command = format!(
+        "{} --profile claude-code --url {} hook claude-code --repo {REPO} --lock edit",
+        program(),
+        server.url()
+    );
     let hook = |command: &str| json!([{ "type": "command", "command": command, "timeout": 15 }]);
     let gate = hook(&format!("{command} || exit 2"));
     let tools = "Bash|Edit|MultiEdit|NotebookEdit|Write";
@@ -89,6 +92,19 @@ async fn claude_code_gets_an_identity_an_mcp_server_and_hooks() {
     for event in ["PreToolUse", "PostToolUse", "SessionEnd"] {
         assert_eq!(shown["hooks"][event], hooks[event]);
     }
+
+    let lost = home.says("setup claude-code").done();
+    assert!(
+        lost.err.contains(&format!("the gate on lock edit in {REPO} is taken out")),
+        "{lost:?}"
+    );
+    assert!(!home.read(".claude/settings.json").contains("PreToolUse"));
+    let back = home.says(GATED).done();
+    assert!(!back.err.contains("taken out"), "{back:?}");
+    // Whatever a shell names for other work, the entries ask their own server.
+    let mut whoami = home.cli("whoami --profile claude-code --url");
+    whoami.arg(server.url()).env("PEARING_URL", "http://127.0.0.1:1").env("PEARING_TOKEN", "none");
+    Ended::from(whoami.output().expect("it runs")).done();
 
     let after = home.files();
     let again = home.says(&format!("{GATED} --json")).done().json();
@@ -120,7 +136,8 @@ async fn codex_gets_an_identity_of_its_own_and_an_mcp_server() {
     symlink("../dotfiles/codex.toml", home.path(".codex/config.toml")).expect("it is ours");
     let shown = home.says("setup codex --print").done();
     let entry = json!({
-        "command": program(), "args": ["--profile", "codex", "mcp"], "tool_timeout_sec": 120,
+        "command": program(), "tool_timeout_sec": 120,
+        "args": ["--profile", "codex", "--url", server.url(), "mcp"],
     });
     let wanted = json!({ "mcp_servers": { "pearing": entry } });
     assert_eq!(toml(&shown.out), wanted, "what is shown is TOML as it stands");
@@ -155,10 +172,14 @@ async fn codex_gets_an_identity_of_its_own_and_an_mcp_server() {
 async fn a_project_has_entries_of_its_own_and_the_environment_says_where_files_are() {
     let server = Server::start();
     let home = Home::of(&server, "codex");
+    let nowhere = home.says("setup claude-code --agent site-bot --project site");
+    assert!(nowhere.code == Some(2) && nowhere.err.contains("no folder"), "{nowhere:?}");
+    assert!(!home.path("site").exists());
+    fs::create_dir(home.path("site")).expect("it is ours");
     home.says("setup claude-code --agent site-bot --project site").done();
     let args = &json(&home.read("site/.mcp.json"))["mcpServers"]["pearing"]["args"];
-    assert_eq!(args, &json!(["--profile", "site-bot", "mcp"]));
-    assert!(home.read("site/.claude/settings.json").contains("--profile site-bot hook"));
+    assert_eq!(args, &json!(["--profile", "site-bot", "--url", server.url(), "mcp"]));
+    assert!(home.read("site/.claude/settings.json").contains("--profile site-bot --url"));
     home.says("setup codex --project site").done();
     assert!(home.read("site/.codex/config.toml").contains("[mcp_servers.pearing]"));
 
@@ -175,7 +196,7 @@ async fn a_project_has_entries_of_its_own_and_the_environment_says_where_files_a
     Ended::from(elsewhere.output().expect("it runs")).done();
     let args = &toml(&home.read("codex/config.toml"))["mcp_servers"]["pearing"]["args"];
     let config = home.path("xdg/pearing/config.toml");
-    let words = json!(["--config", config, "--profile", "codex", "mcp"]);
+    let words = json!(["--config", config, "--profile", "codex", "--url", server.url(), "mcp"]);
     assert_eq!(args, &words, "Codex hands on no XDG_CONFIG_HOME");
     assert!(!home.path(".claude.json").exists() && !home.path(".codex").exists());
 
@@ -210,11 +231,22 @@ async fn what_cannot_be_set_up_changes_nothing() {
     refused(&format!("setup codex --lock x --repo {REPO}"), 2, "only Claude Code");
     refused("setup codex --agent A/b", 2, "agent must match");
     refused("setup codex --agent BIG", 2, "must match");
+    refused("setup claude-code --lock x --repo teams/platform/nowhere", 6, "not-found");
+    assert_eq!(home.says("whoami --profile claude-code").code, Some(2), "nothing was made");
+    refused("setup codex --url http://127.0.0.1:1 --agent far", 2, "is sent to no other server");
+    let mut far = home.cli("setup codex --url http://127.0.0.1:1");
+    far.env("PEARING_TOKEN", server.client("claude").token());
+    let far = Ended::from(far.output().expect("it runs"));
+    let asks = "does a server run at http://127.0.0.1:1 (--url)?";
+    assert!(far.code == Some(8) && far.err.contains(asks), "{far:?}");
     // A profile of a person is not replaced by one of an agent.
     let mut login = home.cli("login --profile codex --url");
     let token = server.client("codex").token().to_owned();
     home.run(login.arg(server.url()), &token).done();
-    refused("setup codex", 2, "profile codex is codex, which is no agent");
+    refused("setup codex", 2, "profile codex is kept for user codex by a login");
+    refused("setup codex", 2, "`pearing-cli logout --profile codex`");
+    let shown = home.says("setup codex --print").done();
+    assert!(shown.err.contains("profile codex is there already"), "{shown:?}");
     assert_eq!(home.token("codex"), token);
     assert_eq!(server.client("claude").get("/v1/agents").await.body["items"], json!([]));
     // A token that was ended is made anew.
