@@ -3,6 +3,7 @@
 //! It changes nothing. The exit code is that of the worst that was found: 7 if the token isn't
 //! good, else 8 if the server gave no answer, else 1. A warning is none of these.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::process::Stdio;
@@ -12,12 +13,12 @@ use serde::Serialize;
 use tokio::process::Command;
 
 use super::args::Vendor;
-use super::connection::{Connection, Said, UrlSource};
+use super::connection::{self, Connection, FoundToken, Said, UrlSource};
 use super::output::Output;
-use super::profiles::ProfileName;
+use super::profiles::{Profile, ProfileName};
 use super::vendor::{self, Looked, Server, Use};
 use super::{Ended, Failure};
-use crate::client::{Client, Seen, mcp_hello};
+use crate::client::{Client, Seen, ServerUrl, mcp_hello};
 use crate::clock;
 use crate::domain::time::Time;
 use crate::wire::problem::{Code, EXIT_DONE, EXIT_OTHER, EXIT_UNREACHABLE};
@@ -62,6 +63,9 @@ struct Check {
     code: u8,
 }
 
+/// Why each profile that was asked about is refused, if it is, with the exit code of that.
+type Profiles = BTreeMap<String, Option<(String, u8)>>;
+
 /// What was looked at so far.
 #[derive(Default)]
 struct Checks(Vec<Check>);
@@ -74,10 +78,11 @@ impl Checks {
 
     /// What went wrong, with its own exit code.
     fn add_failure(&mut self, what: &str, failure: &Failure) {
-        self.add(State::Bad, what, failure);
-        if let Some(check) = self.0.last_mut() {
-            check.code = failure.exit_code();
-        }
+        self.add_with_code(what, failure.to_string(), failure.exit_code());
+    }
+
+    fn add_with_code(&mut self, what: impl Into<String>, found: String, code: u8) {
+        self.0.push(Check { state: State::Bad, what: what.into(), found, code });
     }
 
     fn exit_code(&self) -> u8 {
@@ -92,13 +97,23 @@ impl Checks {
 pub(super) async fn run(said: Said<'_>, output: &mut Output) -> Ended {
     let mut checks = Checks::default();
     match said.connection() {
-        Ok(connection) => server(&mut checks, &connection).await,
+        Ok(Connection { server: of, token }) => {
+            if let Some(client) = server(&mut checks, &of, Some(&token)).await {
+                identity(&mut checks, &client).await;
+            }
+        }
         Err(failure) => {
             checks.add_failure("token", &failure);
+            // Whether it is there is seen without one.
+            match said.server() {
+                Ok(of) => drop(server(&mut checks, &of, None).await),
+                Err(failure) => checks.add_failure("url", &failure),
+            }
         }
     }
+    let mut profiles = Profiles::new();
     for vendor in Vendor::ALL {
-        configuration(&mut checks, said, vendor).await;
+        configuration(&mut checks, said, vendor, &mut profiles).await;
     }
     let code = checks.exit_code();
     let json = serde_json::json!({ "ok": code == EXIT_DONE, "checks": checks.0 });
@@ -109,18 +124,27 @@ pub(super) async fn run(said: Said<'_>, output: &mut Output) -> Ended {
     Ok(code)
 }
 
-/// The server, and what it makes of the token.
-async fn server(checks: &mut Checks, connection: &Connection) {
-    let Connection { server, token } = connection;
+/// Whether the server is there. Nothing, if it isn't.
+async fn server(
+    checks: &mut Checks,
+    server: &connection::Server,
+    token: Option<&FoundToken>,
+) -> Option<Client> {
     let source = match &server.source {
         UrlSource::Default => "the default: nothing names another".to_owned(),
         source => format!("from {source}"),
     };
     checks.add(State::Info, "url", format!("{}, {source}", server.url));
-    checks.add(State::Info, "token", format!("from {}", token.source));
-    let client = match Client::new(&server.url, &token.text) {
+    if let Some(token) = token {
+        checks.add(State::Info, "token", format!("from {}", token.source));
+    }
+    let text = token.map(|token| token.text.as_str()).unwrap_or_default();
+    let client = match Client::new(&server.url, text) {
         Ok(client) => client,
-        Err(error) => return checks.add_failure("server", &error.into()),
+        Err(error) => {
+            checks.add_failure("server", &error.into());
+            return None;
+        }
     };
     let before = clock::wall();
     match client.look().await {
@@ -133,9 +157,17 @@ async fn server(checks: &mut Checks, connection: &Connection) {
                 checks.add(State::Bad, "server", format!("it takes no requests now{version}"));
             }
             clock_difference(checks, &seen, before);
+            Some(client)
         }
-        Err(error) => return checks.add_failure("server", &error.into()),
+        Err(error) => {
+            checks.add_failure("server", &error.into());
+            None
+        }
     }
+}
+
+/// What the server makes of the token.
+async fn identity(checks: &mut Checks, client: &Client) {
     match client.whoami().await {
         Ok(reply) => {
             let who = reply.body;
@@ -179,7 +211,12 @@ fn clock_difference(checks: &mut Checks, seen: &Seen, before: Time) {
 }
 
 /// Our entries in the files of a program, for all projects and for this one.
-async fn configuration(checks: &mut Checks, said: Said<'_>, vendor: Vendor) {
+async fn configuration(
+    checks: &mut Checks,
+    said: Said<'_>,
+    vendor: Vendor,
+    profiles: &mut Profiles,
+) {
     let mut looked: Vec<(Looked, bool)> = Vec::new();
     for project in [None, Some(Path::new("."))] {
         let is_own = project.is_none();
@@ -198,7 +235,7 @@ async fn configuration(checks: &mut Checks, said: Said<'_>, vendor: Vendor) {
     for (file, is_own) in &looked {
         let what = format!("{} {}", vendor.name(), file.path.display());
         for used in &file.uses {
-            one_use(checks, said, &what, used, *is_own).await;
+            one_use(checks, said, &what, used, *is_own, profiles).await;
         }
         if !file.uses.is_empty() && has_token(file) {
             checks.add(
@@ -211,7 +248,14 @@ async fn configuration(checks: &mut Checks, said: Said<'_>, vendor: Vendor) {
 }
 
 /// One entry: whether what it starts is there, and works.
-async fn one_use(checks: &mut Checks, said: Said<'_>, what: &str, used: &Use, is_own: bool) {
+async fn one_use(
+    checks: &mut Checks,
+    said: Said<'_>,
+    what: &str,
+    used: &Use,
+    is_own: bool,
+    profiles: &mut Profiles,
+) {
     let what = format!("{what} {}", used.what);
     let Use { program, profile, .. } = used;
     if !Path::new(program).is_file() {
@@ -219,13 +263,22 @@ async fn one_use(checks: &mut Checks, said: Said<'_>, what: &str, used: &Use, is
     }
     let name = profile.parse::<ProfileName>().map_err(str::to_owned);
     let there = name.and_then(|name| said.profile(&name).map_err(|failure| failure.to_string()));
-    match there {
-        Ok(Some(_)) => {}
+    let kept = match there {
+        Ok(Some(kept)) => kept,
         Ok(None) => {
             let found = format!("there is no profile {profile}: run setup again");
             return checks.add(State::Bad, what, found);
         }
         Err(why) => return checks.add(State::Bad, what, why),
+    };
+    if let Some(url) = &used.url
+        && url.parse::<ServerUrl>().ok().as_ref() != Some(&kept.url)
+    {
+        let found = format!("it names {url}, but profile {profile} is for {}", kept.url);
+        return checks.add(State::Bad, what, format!("{found}: run setup again"));
+    }
+    if let Some((why, code)) = refused(profiles, profile, &kept).await {
+        return checks.add_with_code(what, why, code);
     }
     let Some(server) = &used.server else {
         return checks.add(State::Ok, what, format!("profile {profile}"));
@@ -239,6 +292,27 @@ async fn one_use(checks: &mut Checks, said: Said<'_>, what: &str, used: &Use, is
         Ok(()) => checks.add(State::Ok, what, format!("profile {profile}, and it answers")),
         Err(why) => checks.add(State::Bad, what, format!("it doesn't speak MCP: {why}")),
     }
+}
+
+/// Why the server doesn't take a profile's token, if it doesn't, with the exit code of that.
+/// Several entries have one profile, which is asked about once.
+async fn refused(profiles: &mut Profiles, name: &str, profile: &Profile) -> Option<(String, u8)> {
+    if let Some(known) = profiles.get(name) {
+        return known.clone();
+    }
+    let asked = match Client::new(&profile.url, &profile.token) {
+        Ok(client) => client.whoami().await.map(|_| ()),
+        Err(error) => Err(error),
+    };
+    let refused = asked.err().map(|error| {
+        let failure = Failure::from(error);
+        let code = failure.exit_code();
+        let is_token = failure.is(Code::Unauthenticated);
+        let advice = if is_token { ": run setup again" } else { "" };
+        (format!("profile {name} at {}: {failure}{advice}", profile.url), code)
+    });
+    profiles.insert(name.to_owned(), refused.clone());
+    refused
 }
 
 fn is_this_program(program: &str) -> bool {

@@ -54,6 +54,9 @@ async fn what_is_wrong_has_a_line_and_an_exit_code() {
     assert_eq!((state(&checks, "claude-code"), state(&checks, "codex")), ("info", "info"));
     let nobody = doctor(&Home::empty(), "");
     assert_eq!((nobody.0, state(&nobody.1, "token")), (Some(7), "bad"));
+    let seen = doctor(&Home::empty(), &format!("--url {}", server.url()));
+    assert_eq!((seen.0, state(&seen.1, "token")), (Some(7), "bad"), "{seen:?}");
+    assert_eq!((state(&seen.1, "server"), state(&seen.1, "clock")), ("ok", "ok"), "{seen:?}");
 
     home.says("setup codex").done();
     let config = home.read(".codex/config.toml");
@@ -78,9 +81,18 @@ async fn what_is_wrong_has_a_line_and_an_exit_code() {
     assert_eq!(state(&checks, ".mcp.json mcp"), "warning", "{checks:?}");
     assert!(!home.path("started").exists());
     fs::remove_file(home.path(".mcp.json")).expect("it is ours");
-    home.write(".codex/config.toml", "model = 'x'\n");
+    let elsewhere = config.replace(server.url(), "http://127.0.0.1:1");
+    bad(&elsewhere, "it names http://127.0.0.1:1");
 
+    // A token that was revoked is seen, though its own person's is good.
+    home.write(".codex/config.toml", &config);
     home.says("revoke-agent-tokens codex").done();
+    let (code, checks) = doctor(&home, "");
+    let (_, state_of_entry, found) =
+        checks.iter().find(|(what, _, _)| what.ends_with("config.toml mcp")).expect("it is there");
+    assert_eq!((code, state_of_entry.as_str()), (Some(7), "bad"), "{checks:?}");
+    assert!(found.contains("run setup again") && state(&checks, "identity") == "ok", "{found}");
+    home.write(".codex/config.toml", "model = 'x'\n");
     let (code, checks) = doctor(&home, "--profile codex");
     assert_eq!((code, state(&checks, "identity")), (Some(7), "bad"), "{checks:?}");
     server.kill();
