@@ -83,9 +83,15 @@ pub(super) async fn run(said: Said<'_>, output: &mut Output, args: &HookArgs) ->
         Ok(Verdict::GoOn) => EXIT_DONE,
         Ok(Verdict::Refused(why)) => refuse(output, &why),
         Err(failure) if is_gate => {
-            let doubt = "so whether the lock is held can't be known. Don't work around this: \
-                         try again in a moment, and if that doesn't help tell the user";
-            refuse(output, &format!("{failure}, {doubt}"))
+            let is_passing = matches!(&failure, Failure::Client(error) if error.is_passing());
+            let advice = if is_passing {
+                "try again in a moment, and if that doesn't help tell the user"
+            } else {
+                "it doesn't pass by itself, so tell the user, who finds the cause with \
+                 `pearing-cli doctor`"
+            };
+            let doubt = "so whether the lock is held can't be known. Don't work around this:";
+            refuse(output, &format!("{failure}, {doubt} {advice}"))
         }
         Err(failure) => {
             output.message(&format!("pearing-cli: {failure}"));
