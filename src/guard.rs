@@ -47,10 +47,11 @@ pub fn lock_text(lock: &LockKey) -> String {
     format!("{}/locks/{}", lock.scope, lock.lock_name)
 }
 
-/// The ref that has a lock's newest fence token. What no ref may have in it is escaped.
+/// The ref that has a lock's newest fence token. What no ref may have in it is escaped, and between
+/// scope and name stands what no scope has in it: no ref can be the folder of another.
 pub fn git_fence_ref(lock: &LockKey) -> String {
-    let escaped = lock_text(lock).replace('.', "%2E").replace(':', "%3A");
-    format!("refs/pearing/fence/{escaped}")
+    let text = format!("{}/=/{}", lock.scope, lock.lock_name);
+    format!("refs/pearing/fence/{}", text.replace('.', "%2E").replace(':', "%3A"))
 }
 
 #[cfg(test)]
@@ -65,7 +66,7 @@ mod tests {
         };
         assert_eq!(lock_text(&lock), "teams/platform/web.site/locks/a..b:c.lock");
         let name = git_fence_ref(&lock);
-        assert_eq!(name, "refs/pearing/fence/teams/platform/web%2Esite/locks/a%2E%2Eb%3Ac%2Elock");
+        assert_eq!(name, "refs/pearing/fence/teams/platform/web%2Esite/=/a%2E%2Eb%3Ac%2Elock");
         assert!(GIT_HOOK.contains(GIT_STALE.strip_prefix("pearing: ").expect("it says who")));
         assert!(GIT_HOOK.contains(GIT_GUARDED));
     }

@@ -22,8 +22,15 @@
 -- is older than its wait, a state without the last write before it. So the transactions that
 -- write under one lock go one after the other.
 --
+-- Each is a statement of its own, and takes effect with its transaction:
+--   - a statement that claims and reads at once sees what was there before the claim had waited;
+--   - a guard in a part of a query that nothing refers to (WITH ...) isn't run;
+--   - a guard that is rolled back to a savepoint guards nothing: guard after the last one.
+--
 -- A claim lasts as the database does: it is lost where a commit can be lost (synchronous_commit
 -- off, a fail-over to a standby that lags).
+
+BEGIN;
 
 CREATE SCHEMA IF NOT EXISTS pearing;
 
@@ -35,6 +42,27 @@ CREATE TABLE IF NOT EXISTS pearing.fence (
     -- How many transactions were guarded; there to be changed by each.
     guarded bigint NOT NULL DEFAULT 0
 );
+
+-- What was there already must be an earlier installation. Somebody else's table could have a
+-- trigger, which would run with the rights of whoever installs this.
+DO $$
+DECLARE
+    own CONSTANT pg_catalog.regrole :=
+        pg_catalog.to_regrole(pg_catalog.quote_ident(current_user));
+    fence CONSTANT pg_catalog.regclass := 'pearing.fence';
+BEGIN
+    IF EXISTS (SELECT FROM pg_catalog.pg_namespace n
+            WHERE n.nspname = 'pearing' AND n.nspowner <> own)
+        OR EXISTS (SELECT FROM pg_catalog.pg_class c
+            WHERE c.oid = fence AND (c.relkind <> 'r' OR c.relhasrules OR c.relowner <> own))
+        OR EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = fence)
+    THEN
+        RAISE EXCEPTION
+            'the schema pearing is another''s, or its table fence no plain table of yours'
+            USING ERRCODE = 'duplicate_schema';
+    END IF;
+END
+$$;
 
 -- Raises the newest fence token of a lock to this one. Equal is accepted: a holder may claim again.
 CREATE OR REPLACE FUNCTION pearing.claim(of_lock text, fence bigint) RETURNS void
@@ -80,3 +108,5 @@ BEGIN
         USING ERRCODE = 'PF002';
 END
 $$;
+
+COMMIT;

@@ -14,7 +14,8 @@
 --                     was read before a claim may have been changed since then
 --
 -- A claim lasts as its key does: give it no expiry, let nothing evict it (maxmemory-policy
--- noeviction or volatile-*), and know that a fail-over can lose the last writes, a claim too.
+-- noeviction or volatile-*), and know that a fail-over can lose the last writes, a claim too, and
+-- so can a restart unless appendonly is on, with appendfsync always.
 
 local NEWEST_POSSIBLE = 9007199254740991 -- 2^53 - 1, up to which a number here is exact
 

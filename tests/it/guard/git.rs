@@ -9,7 +9,7 @@ use crate::guard::printed;
 use crate::guard::zombie::{LOCK, Target, drill};
 use crate::support::{REPO, Server, eventually, pearing_cli};
 
-const FENCE_REF: &str = "refs/pearing/fence/teams/platform/website/locks/deploy";
+const FENCE_REF: &str = "refs/pearing/fence/teams/platform/website/=/deploy";
 
 /// A bare repository whose `main` and `release/*` are protected, and one to push from.
 struct Repository {
@@ -171,7 +171,7 @@ fn a_fence_ref_can_be_nothing_else_and_is_not_deleted() {
     }
     refused(&[&main, &format!("+{commit}:{FENCE_REF}")]);
     let blob = repository.blob("pearing-fence 7\n");
-    refused(&[&main, &format!("+{blob}:refs/pearing/fence/teams/other/locks/deploy")]);
+    refused(&[&main, &format!("+{blob}:refs/pearing/fence/teams/other/=/deploy")]);
     assert_eq!(repository.push(7, &[&main]).0, 0);
     refused(&[&format!(":{FENCE_REF}")]);
     refused(&[":refs/heads/main"]);
@@ -189,6 +189,58 @@ fn a_fence_ref_can_be_nothing_else_and_is_not_deleted() {
     fs::remove_file(repository.hooks().join("reference-transaction")).expect("it is there");
     let (code, said) = repository.push(7, &[&main]);
     assert!(code == 1 && said.contains("half installed"), "{said}");
+}
+
+#[test]
+fn a_ref_is_looked_up_by_its_whole_name() {
+    let home = tempfile::tempdir().expect("a folder");
+    let repository = Repository::make(home.path());
+    let commit = repository.commit("one");
+    // Git takes these for the refs whose names they end with, should those be missing.
+    for decoy in ["refs/heads/main", FENCE_REF] {
+        repository.git("work", &["push", "origin", &format!("+{commit}:refs/tags/{decoy}")]);
+    }
+    // A push would be told of one of them by its client already.
+    let alone = repository.try_git("target.git", &["update-ref", "refs/heads/main", &commit]);
+    let said = String::from_utf8_lossy(&alone.stderr).into_owned();
+    assert!(said.contains("changes only together with"), "{alone:?}");
+    let main = ["show-ref", "--verify", "refs/heads/main"];
+    assert!(!repository.try_git("target.git", &main).status.success());
+}
+
+#[test]
+fn what_is_no_fence_token_and_what_protects_nothing_is_refused() {
+    let home = tempfile::tempdir().expect("a folder");
+    let repository = Repository::make(home.path());
+    let main = format!("+{}:refs/heads/main", repository.commit("one"));
+    let blob = repository.blob("pearing-fence 9007199254740992\n");
+    let words = ["push", "--atomic", "origin", &main, &format!("+{blob}:{FENCE_REF}")];
+    let beyond = repository.try_git("work", &words);
+    let said = String::from_utf8_lossy(&beyond.stderr).into_owned();
+    assert!(!beyond.status.success() && said.contains("the most is 2^53 - 1"), "{said}");
+    repository.git("target.git", &["config", "--add", "pearing.protect", &format!("main2 {LOCK}")]);
+    let (code, said) = repository.push(7, &[&main]);
+    assert!(code == 1 && said.contains("pearing.protect must be refs/PATTERN"), "{said}");
+}
+
+#[tokio::test]
+async fn a_claim_waits_for_an_older_push_that_still_holds_a_protected_ref() {
+    let home = tempfile::tempdir().expect("a folder");
+    let repository = Repository::make(home.path());
+    let main = format!("+{}:refs/heads/main", repository.commit("one"));
+    assert_eq!(repository.push(7, &[&main]).0, 0);
+    // As Git leaves it between two renames: the fence ref is free, and main is not yet.
+    let lock = home.path().join("target.git/refs/heads/main.lock");
+    fs::write(&lock, "").expect("the folder is ours");
+    let (code, said) = repository.push(8, &["--claim"]);
+    assert!(code == 1 && said.contains("another push under this lock is under way"), "{said}");
+    assert_eq!(repository.newest(), "7");
+    let claim = repository.push_command(8, &["--claim"]).spawn().expect("it runs");
+    let fence_lock = home.path().join(format!("target.git/{FENCE_REF}.lock"));
+    eventually("the claim to wait", async || fence_lock.exists().then_some(())).await;
+    fs::remove_file(lock).expect("it is there");
+    let claim = claim.wait_with_output().expect("it ends");
+    assert!(claim.status.success() && repository.newest() == "8", "{claim:?}");
 }
 
 /// Lets a push wait between the hook that looks and the transaction that writes.

@@ -361,6 +361,33 @@ async fn lower_is_refused_equal_is_accepted_and_unclaimed_does_not_pass() {
     assert_eq!(code(run(&play.look, "UPDATE pearing.fence SET fence_token = 1").await), "42501");
 }
 
+#[test]
+fn it_is_not_installed_over_what_another_has_made() {
+    let postgres = Postgres::start();
+    let guard = home_file(&postgres, "guard.sql", &printed(postgres.home.path(), "postgres"));
+    for trap in [
+        "CREATE SCHEMA pearing AUTHORIZATION mallory",
+        "CREATE SCHEMA pearing; CREATE TABLE pearing.fence (lock_key text PRIMARY KEY, \
+         fence_token bigint NOT NULL, guarded bigint NOT NULL DEFAULT 0); \
+         CREATE FUNCTION pearing.trap() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN \
+         RETURN NEW; END$$; CREATE TRIGGER trap BEFORE INSERT ON pearing.fence \
+         FOR EACH ROW EXECUTE FUNCTION pearing.trap()",
+    ] {
+        let name = "DROP SCHEMA IF EXISTS pearing CASCADE; DROP ROLE IF EXISTS mallory; \
+                    CREATE ROLE mallory";
+        postgres.psql(&["-c", name]);
+        postgres.psql(&["-c", trap]);
+        // Without ON_ERROR_STOP, as whoever installs it may run it.
+        let mut psql = Command::new("psql");
+        psql.args(["-X", "-f", &guard]).envs(postgres.place()).stdin(Stdio::null());
+        let output = psql.output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("the schema pearing is another's"), "{said}");
+        let claims = "SELECT count(*) FROM pg_proc WHERE proname IN ('claim', 'guard')";
+        assert_eq!(postgres.psql(&["-c", claims]), "0", "nothing is half there");
+    }
+}
+
 const FUNCTIONS: &str = r#"
 sql() { psql -X -q -v ON_ERROR_STOP=1 -v VERBOSITY=verbose -c "$1"; }
 claim() { sql "SELECT pearing.claim('$LOCK', $PEARING_FENCE_TOKEN)"; }
