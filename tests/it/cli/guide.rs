@@ -1,6 +1,8 @@
 //! The story of two agents and one event, as it is told to newcomers: the commands as they are
 //! typed, by a shell, in their order. Only the ticket's id is the server's.
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::support::{Server, shell};
@@ -86,6 +88,23 @@ async fn the_story_of_two_agents_runs_as_it_is_told() {
         assert_eq!(as_codex(line).0, Some(0), "{line}");
     }
     assert_eq!(as_claude("pearing-cli list-activity").1, "", "nobody says anything any more");
+}
+
+#[test]
+fn work_that_must_be_done_once_is_done_once() {
+    let server = Server::start();
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md"));
+    let readme = readme.expect("the README is there");
+    let first = "    pearing-cli with-lock build.7 --repo teams/platform/website";
+    let lines = readme.lines().skip_while(|line| !line.starts_with(first));
+    let recipe: Vec<&str> = lines.map_while(|line| line.strip_prefix("    ")).collect();
+    let recipe = format!("cd {} && {}", server.home().display(), recipe.join("\n"));
+    let recipe = recipe.replace("echo worked > done.txt", "echo worked | tee -a done.txt");
+    for (user, said) in [("codex", "worked\n"), ("claude", ""), ("codex", "")] {
+        assert_eq!(types(&server, user, &recipe, "text"), (Some(0), said.to_owned()), "{recipe}");
+    }
+    let done = fs::read_to_string(server.home().join("done.txt"));
+    assert_eq!(done.expect("it was done"), "worked\n");
 }
 
 #[tokio::test]

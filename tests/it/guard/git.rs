@@ -5,9 +5,9 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use crate::guard::printed;
 use crate::guard::zombie::{LOCK, Target, drill};
-use crate::support::{REPO, Server, eventually, pearing_cli};
+use crate::guard::{example, printed, reset};
+use crate::support::{REPO, Server, eventually, pearing_cli, shell};
 
 const FENCE_REF: &str = "refs/pearing/fence/teams/platform/website/=/deploy";
 
@@ -153,6 +153,41 @@ fn a_protected_branch_moves_only_with_a_fence_token_that_does_not_fall() {
     fs::remove_dir_all(repository.hooks()).expect("the folder is ours");
     let (code, said) = repository.push(7, &[&main]);
     assert!(code == 0 && said.contains("nothing guards there"), "{said}");
+}
+
+#[test]
+fn what_the_readme_types_works_as_it_stands() {
+    let server = Server::start();
+    let home = tempfile::tempdir().expect("a folder");
+    let repository = Repository { home: home.path().to_owned() };
+    repository.git(".", &["init", "--quiet", "--bare", "target.git"]);
+    repository.git(".", &["init", "--quiet", "--initial-branch=main", "work"]);
+    repository.git("work", &["remote", "add", "origin", "../target.git"]);
+    repository.git("work", &["commit", "--quiet", "--allow-empty", "-m", "first"]);
+    let types = |folder: &str, line: &str| {
+        let mut shell = shell(home.path(), line);
+        shell.env("PEARING_URL", server.url()).envs(settings());
+        shell.env("PEARING_TOKEN", server.client("claude").token());
+        let output = shell.current_dir(home.path().join(folder)).output();
+        output.expect("there is a shell")
+    };
+    let installed = types("target.git", &example("pearing-cli print-guard git"));
+    assert!(installed.status.success(), "{installed:?}");
+    let first =
+        example("pearing-cli with-lock deploy --repo teams/platform/website -- pearing-cli");
+    let pushed = types("work", &format!("set -e\n{first}"));
+    let said = String::from_utf8_lossy(&pushed.stderr).into_owned();
+    assert!(pushed.status.success() && !said.contains("nothing guards"), "{said}");
+    assert_eq!(repository.branch("main"), "first");
+    let upstream = repository.git("work", &["rev-parse", "--abbrev-ref", "main@{upstream}"]);
+    assert_eq!(upstream, "origin/main");
+    // A wrong claim shuts out whoever comes, until it is taken back.
+    assert_eq!(repository.push(1_000_000, &["--claim"]).0, 0);
+    let (code, said) = repository.push(999, &["--claim"]);
+    assert_eq!(code, 5, "{said}");
+    let taken_back = types("target.git", &reset("Git"));
+    assert!(taken_back.status.success(), "{taken_back:?}");
+    assert_eq!(repository.push(999, &["--claim"]).0, 0);
 }
 
 #[test]

@@ -9,9 +9,9 @@ use tempfile::TempDir;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error, NoTls};
 
-use crate::guard::printed;
 use crate::guard::zombie::{LOCK, Target, drill};
-use crate::support::{Process, Server, eventually};
+use crate::guard::{example, printed, reset};
+use crate::support::{Process, Server, eventually, shell};
 
 const LEVELS: [&str; 3] = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
 const STALE: &str = "PF001";
@@ -411,4 +411,27 @@ async fn a_zombies_transaction_is_refused_and_does_harm_without_the_guard() {
     assert!(late.guarded.1.contains("PF001: stale-fence"), "{late:?}");
     let sql = "SELECT writer FROM page ORDER BY lock";
     assert_eq!(postgres.psql(&["-c", sql]), "codex\nclaude", "the newer plain write is lost");
+}
+
+#[test]
+fn what_the_readme_types_works_as_it_stands() {
+    let postgres = Postgres::start();
+    postgres.psql(&["-c", "CREATE TABLE account (id int, balance int)"]);
+    postgres.psql(&["-c", "INSERT INTO account VALUES (1, 100)"]);
+    let types = |fence: &str| {
+        let mut shell = shell(postgres.home.path(), &example("psql -X -v"));
+        shell.envs(postgres.place()).env("PEARING_FENCE_TOKEN", fence);
+        shell.env("PEARING_SCOPE", "teams/platform/website").env("PEARING_LOCK_NAME", "deploy");
+        let output = shell.output().expect("there is a shell");
+        let balance = postgres.psql(&["-c", "SELECT balance FROM account"]);
+        (output.status.code(), balance, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, balance, said) = types("18");
+    assert_eq!((code, balance.as_str()), (Some(0), "90"), "{said}");
+    let (code, balance, said) = types("17");
+    assert_eq!((code, balance.as_str()), (Some(3), "90"), "{said}");
+    assert!(said.contains("stale-fence"), "{said}");
+    postgres.psql(&["-c", &reset("PostgreSQL")]);
+    let (code, balance, said) = types("17");
+    assert_eq!((code, balance.as_str()), (Some(0), "80"), "{said}");
 }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::guard::printed;
 use crate::guard::zombie::{Target, drill};
-use crate::support::{Process, Server, eventually};
+use crate::guard::{example, printed, reset};
+use crate::support::{Process, Server, eventually, shell};
 
 /// A running Redis on a socket in a folder.
 struct Redis {
@@ -91,6 +91,28 @@ async fn lower_is_refused_equal_is_accepted_and_unclaimed_does_not_write() {
     assert_eq!(redis.run(&["GET", "t"]), "x");
     assert_eq!(redis.run(&["GET", "f"]), "9007199254740991", "to the last digit");
     assert_eq!(redis.run(&["TTL", "f"]), "-1", "it never expires");
+}
+
+#[tokio::test]
+async fn what_the_readme_types_works_as_it_stands() {
+    let home = tempfile::tempdir().expect("a folder");
+    let redis = Redis::start(home.path()).await;
+    let here = |line: &str| {
+        let cli = format!("redis-cli -s {}", redis.socket.display());
+        let output = shell(home.path(), &line.replace("redis-cli", &cli)).output();
+        let output = output.expect("there is a shell");
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let lines = example("redis-cli -e EVAL");
+    let (claim, write) = lines.split_once('\n').expect("two lines");
+    for line in [claim, write] {
+        assert_eq!(here(line), (true, "OK".to_owned()), "{line}");
+    }
+    assert_eq!(redis.run(&["GET", "{deploy}:state"]), "live");
+    let lower = claim.replace("claim 17", "claim 16");
+    assert!(!here(&lower).0, "a script is to see it");
+    assert_eq!(here(&reset("Redis")), (true, "1".to_owned()));
+    assert_eq!(here(&lower), (true, "OK".to_owned()), "it is taken back");
 }
 
 const FUNCTIONS: &str = r#"
