@@ -39,7 +39,8 @@ fn hook(home: &Home, event: &str, input: &str) -> Ended {
     let command = settings["hooks"][event][0]["hooks"][0]["command"].as_str().expect("a command");
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).env_clear().env("PATH", "/usr/bin:/bin");
-    shell.env("HOME", home.path(""));
+    // A server that a shell names for other work is not the entry's.
+    shell.env("HOME", home.path("")).env("PEARING_URL", "http://127.0.0.1:1");
     home.run(&mut shell, input)
 }
 
@@ -83,7 +84,7 @@ async fn a_tool_is_let_through_only_under_the_lock() {
     agent.hold("edit", 60).await;
     pre(&home).done();
     server.kill();
-    refused(&pre(&home), "can't be known");
+    refused(&pre(&home), "can't be known. Don't work around this: try again in a moment");
 }
 
 #[tokio::test]
@@ -108,8 +109,11 @@ async fn a_gate_refuses_on_any_doubt() {
     pre(&home).done();
     home.says("revoke-agent-tokens claude-code").done();
     refused(&pre(&home), "unauthenticated");
+    refused(&pre(&home), "it doesn't pass by itself, so tell the user");
     home.says("logout --profile claude-code").done();
-    refused(&pre(&home), "there is no profile claude-code");
+    let gone = pre(&home);
+    refused(&gone, "there is no profile claude-code");
+    assert!(!gone.err.contains("try again"), "{gone:?}");
 }
 
 #[tokio::test]
