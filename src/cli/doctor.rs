@@ -16,7 +16,7 @@ use super::args::Vendor;
 use super::connection::{self, Connection, FoundToken, Said, UrlSource};
 use super::output::Output;
 use super::profiles::{Profile, ProfileName};
-use super::vendor::{self, Looked, Server, Use};
+use super::vendor::{self, Looked, Use};
 use super::{Ended, Failure};
 use crate::client::{Client, Seen, ServerUrl, mcp_hello};
 use crate::clock;
@@ -237,6 +237,10 @@ async fn configuration(
         for used in &file.uses {
             one_use(checks, said, &what, used, *is_own, profiles).await;
         }
+        if !file.uses.is_empty() && vendor::are_hooks_off(&file.text) {
+            let found = "disableAllHooks is set there: no hook runs, so there is no gate";
+            checks.add(State::Bad, &*what, found);
+        }
         if !file.uses.is_empty() && has_token(file) {
             checks.add(
                 State::Bad,
@@ -283,12 +287,20 @@ async fn one_use(
     let Some(server) = &used.server else {
         return checks.add(State::Ok, what, format!("profile {profile}"));
     };
-    // A project may come from anybody, and must not have a program of its own started by a look.
-    if !is_own && !is_this_program(program) {
-        let found = format!("{program} is another program than this one, and was not started");
-        return checks.add(State::Warning, what, found);
+    // A project may come from anybody, and must have nothing started by a look but what we would
+    // write there ourselves, and that by this program.
+    let mut command = Command::new(program);
+    command.args(&server.args);
+    if !is_own {
+        let this = std::env::current_exe().and_then(std::fs::canonicalize);
+        let (Ok(this), true) = (this, server.is_plain() && is_this_program(program)) else {
+            let found = "it is none that setup would write here, and was not started";
+            return checks.add(State::Warning, what, found);
+        };
+        command = Command::new(this);
+        command.args(["--profile", profile, "mcp"]);
     }
-    match speaks_mcp(server).await {
+    match speaks_mcp(command).await {
         Ok(()) => checks.add(State::Ok, what, format!("profile {profile}, and it answers")),
         Err(why) => checks.add(State::Bad, what, format!("it doesn't speak MCP: {why}")),
     }
@@ -321,11 +333,10 @@ fn is_this_program(program: &str) -> bool {
 }
 
 /// Starts an MCP server as its agent would, and says hello.
-async fn speaks_mcp(server: &Server) -> Result<(), String> {
+async fn speaks_mcp(mut command: Command) -> Result<(), String> {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-    let mut command = Command::new(&server.command);
-    command.args(&server.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.kill_on_drop(true).spawn().map_err(|why| why.to_string())?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let (Some(mut stdin), Some(mut stdout)) = (stdin, stdout) else {

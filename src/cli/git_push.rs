@@ -28,6 +28,7 @@ pub(super) async fn push(
     args: &GitPushArgs,
 ) -> Ended {
     let (lock, fence) = args.hold(environment).map_err(Failure::Usage)?;
+    one_address(&args.remote).await?;
     let blob = store_blob(&lock, fence).await?;
     let mut git = Command::new("git");
     git.args(["push", "--atomic", "--", &args.remote]).args(&args.refspecs);
@@ -63,6 +64,20 @@ pub(super) async fn push(
         format!("{done} fence token {fence} of {lock} at {remote}")
     })?;
     Ok(EXIT_DONE)
+}
+
+/// Makes sure that a remote is one place: of several, some could take what another one refuses, and
+/// nobody could say which.
+async fn one_address(remote: &str) -> Result<(), Failure> {
+    let mut git = Command::new("git");
+    git.args(["remote", "get-url", "--push", "--all", "--", remote]);
+    let output = git.stdin(Stdio::null()).output().await.map_err(no_git)?;
+    // What is no remote is an address itself.
+    if output.status.success() && output.stdout.split(|byte| *byte == b'\n').count() > 2 {
+        let rule = "must be one place, and has several push addresses: name each of them";
+        return Err(Failure::Usage(format!("remote {rule}")));
+    }
+    Ok(())
 }
 
 /// What the target says. The server wasn't asked.

@@ -15,19 +15,21 @@
 //! wait, and what was done before it. And telling sessions of one identity apart at the gate: they
 //! are one owner, here as everywhere.
 
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::args::HookArgs;
 use super::connection::Said;
 use super::output::Output;
+use super::private;
 use super::vendor::{TOOL_PREFIX, is_gated};
+use super::watchdog::Watchdog;
 use super::{Connection, Ended, Failure};
 use crate::client::{Client, ClientError, Page, lease_deadline};
 use crate::clock::BootTime;
@@ -40,6 +42,8 @@ use crate::wire::ticket::{State, Ticket};
 const EXIT_REFUSED: u8 = 2;
 /// How long a hook may take: less than Claude Code waits for it, and no long pause for the agent.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// When a hook hangs: longer than what it reads and asks can take, shorter than it is waited for.
+const HANGS_AFTER: Duration = Duration::from_secs(12);
 /// The most bytes of input that are read. What a tool was given and gave is in there.
 const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// The lease that a heartbeat asks for: the longest, since nothing is heard during a tool call.
@@ -59,6 +63,9 @@ struct Input {
 
 /// Runs a hook. Every failure is told on stderr, and none of them lets a tool run.
 pub(super) async fn run(said: Said<'_>, output: &mut Output, args: &HookArgs) -> Ended {
+    // Before the agent program cuts it off, which would let a tool through.
+    let why = "it hangs, so whether the lock is held can't be known: tell the user";
+    let _watchdog = Watchdog::start(HANGS_AFTER, EXIT_REFUSED, why)?;
     let input = tokio::time::timeout(TIMEOUT, input()).await;
     let input = input.unwrap_or_else(|_| Err("there was no end of it in time".to_owned()));
     let input = match input {
@@ -227,10 +234,11 @@ fn client(said: Said<'_>) -> Result<Client, Failure> {
 }
 
 /// Leaves those that a session asked for: another one of the same identity goes on with its own.
-/// Who asks names the request, so its UUID came up there; a ticket's own id also does where a
-/// session just looks at what there is. Without a transcript nothing tells them apart.
+/// Who asks names the request, in what it has a tool do, or `pearing-cli` names it for it; what a
+/// session just looks at names requests too, and doesn't count. Without a transcript nothing tells
+/// them apart.
 fn retain_named(tickets: &mut Vec<Ticket>, transcript: Option<&Path>) -> io::Result<()> {
-    let file = match transcript.map(File::open) {
+    let file = match transcript.map(private::open) {
         None => return Ok(()),
         Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Some(file) => file?,
@@ -241,14 +249,34 @@ fn retain_named(tickets: &mut Vec<Ticket>, transcript: Option<&Path>) -> io::Res
     let mut line = Vec::new();
     while !is_named.iter().all(|named| *named) && lines.read_until(b'\n', &mut line)? > 0 {
         let text = String::from_utf8_lossy(&line).to_ascii_lowercase();
+        let asked = serde_json::from_str(&text).map(|line: Value| asked_in(&line));
+        // What is no line of a transcript can't be told from what was asked.
+        let asked = asked.unwrap_or(text);
         for (id, named) in ids.iter().zip(&mut is_named) {
-            *named |= text.contains(id);
+            *named |= asked.contains(id);
         }
         line.clear();
     }
     let mut is_named = is_named.into_iter();
     tickets.retain(|_| is_named.next().unwrap_or_default());
     Ok(())
+}
+
+/// What a line of a transcript has a tool do, and the requests that `pearing-cli` has named there.
+fn asked_in(line: &Value) -> String {
+    let inner: Vec<&Value> = match line {
+        Value::Object(object) if object.get("type").is_some_and(|kind| kind == "tool_use") => {
+            return object.get("input").map(Value::to_string).unwrap_or_default();
+        }
+        Value::String(text) => {
+            let named = text.lines().filter(|line| line.starts_with("request_uuid "));
+            return named.collect::<Vec<_>>().join(" ");
+        }
+        Value::Object(object) => object.values().collect(),
+        Value::Array(items) => items.iter().collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    };
+    inner.into_iter().map(asked_in).collect::<Vec<_>>().join(" ")
 }
 
 /// Whether an answer says that there is nothing left to keep.

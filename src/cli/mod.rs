@@ -36,6 +36,7 @@ mod threads;
 mod timeline;
 mod vendor;
 mod watch;
+mod watchdog;
 mod with_lock;
 mod work;
 
@@ -111,7 +112,10 @@ pub fn main(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut output = Output::new(*format.as_ref().unwrap_or(&Format::Text));
     let ended = format.and_then(|_| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(run(&cli, &environment, &mut output))
+        let ended = runtime.block_on(run(&cli, &environment, &mut output));
+        // What still waits for a name server or for stdin is left behind: nobody waits for it.
+        runtime.shutdown_background();
+        ended
     });
     ExitCode::from(ended.unwrap_or_else(|failure| fail(&failure, None, &mut output)))
 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::Failure;
 use crate::clock;
@@ -28,9 +28,15 @@ fn not_written(path: &Path) -> impl Fn(io::Error) -> Failure {
     move |why| Failure::Store(format!("{}: {why}", path.display()))
 }
 
+/// Opens a file to read it. One that isn't there to be read, as a pipe, is not waited for.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
 /// Reads a file, which nobody but its owner may be able to read. `None` if there is none.
 pub(super) fn read(path: &Path) -> Result<Option<String>, Failure> {
-    let file = match File::open(path) {
+    let file = match open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unusable(path, error)),

@@ -1,6 +1,9 @@
 //! What our entries say: which program is started with which words. Never a token: the profile
 //! has that, in a file of its own.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use crate::cli::connection::Said;
 use crate::cli::profiles::ProfileName;
 use crate::cli::text;
@@ -33,6 +36,23 @@ impl Server {
         self.args.last().is_some_and(|last| last == "mcp") && self.profile().is_some()
     }
 
+    /// Whether it has no words but those that an entry of ours has.
+    pub(in crate::cli) fn is_plain(&self) -> bool {
+        let mut words = self.args.iter().map(String::as_str);
+        loop {
+            match words.next() {
+                Some("--profile" | "--config" | "--url") => {
+                    // A value that is no flag itself.
+                    if words.next().is_none_or(|value| value.starts_with('-')) {
+                        return false;
+                    }
+                }
+                Some("mcp") => return words.next().is_none(),
+                Some(_) | None => return false,
+            }
+        }
+    }
+
     /// The profile that it uses.
     pub(in crate::cli) fn profile(&self) -> Option<&str> {
         word_after("--profile", self.args.iter().map(String::as_str))
@@ -57,7 +77,9 @@ pub(super) struct Hook {
 impl Hook {
     /// Whether a command is `pearing-cli hook claude-code`, wherever that is.
     pub(super) fn is_ours(command: &str) -> bool {
-        command.contains(HOOK_WORDS) && Self::profile(command).is_some()
+        command.contains(HOOK_WORDS)
+            && Self::profile(command).is_some()
+            && Path::new(&Self::program(command)).file_name().is_some_and(is_own_name)
     }
 
     /// The profile that a command uses.
@@ -99,6 +121,12 @@ impl Hook {
 /// Whether a tool changes something, as far as that is known from its name.
 pub(in crate::cli) fn is_gated(tool: &str) -> bool {
     GATED_TOOLS.split('|').any(|gated| gated == tool)
+}
+
+/// Whether a file can be this program, wherever it is.
+fn is_own_name(name: &OsStr) -> bool {
+    let own = std::env::current_exe();
+    name == "pearing-cli" || own.is_ok_and(|own| own.file_name() == Some(name))
 }
 
 fn word_after<'a>(flag: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {

@@ -9,7 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::cli::Failure;
+use crate::cli::{Failure, private};
 
 /// More than such a file ever has: Claude Code keeps what it remembers in one, some megabytes.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -116,7 +116,7 @@ fn unusable(path: &Path, why: impl fmt::Display) -> Failure {
 }
 
 fn text_of(path: &Path) -> io::Result<String> {
-    let file = File::open(path)?;
+    let file = private::open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::other("is no file"));

@@ -68,9 +68,7 @@ pub(super) fn put_hooks(text: &str, hooks: &[Hook]) -> Edited {
     let found = self::hooks(text)?;
     let is_wanted = |event: &str| hooks.iter().any(|hook| hook.event == event);
     let wanted = hooks.iter().map(|hook| (hook.event, &hook.command));
-    if found.iter().map(|(event, command)| (event.as_str(), command)).eq(wanted) {
-        return Ok(text.to_owned());
-    }
+    let is_as_wanted = found.iter().map(|(event, command)| (event.as_str(), command)).eq(wanted);
     let mut text = text.to_owned();
     if found.iter().any(|(event, _)| !is_wanted(event)) {
         text = remove_hooks_of(&text, |event| !is_wanted(event))?;
@@ -78,21 +76,37 @@ pub(super) fn put_hooks(text: &str, hooks: &[Hook]) -> Edited {
     let text = text.as_str();
     let (root, top) = parse(text)?;
     let events = object_in(&top, HOOKS)?;
+    let mut is_changed = false;
     for hook in hooks {
         let groups = events
             .array_value_or_create(hook.event)
             .ok_or_else(|| format!("{HOOKS}.{} is no list", hook.event))?;
         match ours(&groups).into_iter().next() {
-            Some((there, command)) if command != hook.command => {
-                set(&there, "command", hook.command.as_str().into());
+            Some((there, command)) => {
+                if command != hook.command {
+                    set(&there, "command", hook.command.as_str().into());
+                }
+                let seconds = hook.timeout_seconds.to_string();
+                if number(&there, "timeout").is_none_or(|found| found != seconds) {
+                    set(&there, "timeout", hook.timeout_seconds.into());
+                    is_changed = true;
+                }
             }
-            Some(_) => {}
             None => {
                 groups.append(group(hook));
             }
         }
     }
+    if is_as_wanted && !is_changed {
+        return Ok(text.to_owned());
+    }
     Ok(as_it_was(text, root.to_string()))
+}
+
+/// Whether a file of settings turns all hooks off.
+pub(super) fn are_hooks_off(text: &str) -> bool {
+    let off = |top: CstObject| top.get("disableAllHooks")?.value()?.as_boolean_lit();
+    parse(text).ok().and_then(|(_, top)| off(top)).is_some_and(|off| off.value())
 }
 
 /// Takes our hooks out.
@@ -196,6 +210,11 @@ fn set(object: &CstObject, name: &str, value: CstInputValue) {
             object.append(name, value);
         }
     }
+}
+
+/// A number as it is written.
+fn number(object: &CstObject, name: &str) -> Option<String> {
+    Some(object.get(name)?.value()?.as_number_lit()?.to_string())
 }
 
 fn remove_property(object: &CstObject, name: &str) {

@@ -31,8 +31,9 @@ type Edit = fn(&str) -> Edited;
 
 /// Our edits, each with what undoes it.
 fn edits() -> [(Edit, Edit); 2] {
-    let put_server: Edit = |text| super::put_server(text, &entry("/p", None).server());
-    let put_hooks: Edit = |text| super::put_hooks(text, &entry("/p", Some("edit")).hooks());
+    let put_server: Edit = |text| super::put_server(text, &entry("/p/pearing-cli", None).server());
+    let put_hooks: Edit =
+        |text| super::put_hooks(text, &entry("/p/pearing-cli", Some("edit")).hooks());
     [(put_server, remove_server), (put_hooks, remove_hooks)]
 }
 
@@ -60,10 +61,12 @@ fn what_is_put_in_is_there_for_a_reader_of_json() {
         let [(put_server, _), (put_hooks, _)] = edits();
         let both = read(put_server(text).and_then(|text| put_hooks(&text)).expect("it fits"));
         let server = serde_json::json!({
-            "type": "stdio", "command": "/p", "args": ["--profile", "claude-code", "mcp"],
+            "type": "stdio",
+            "command": "/p/pearing-cli",
+            "args": ["--profile", "claude-code", "mcp"],
         });
         assert_eq!(both["mcpServers"]["pearing"], server);
-        for hook in entry("/p", Some("edit")).hooks() {
+        for hook in entry("/p/pearing-cli", Some("edit")).hooks() {
             let groups = both["hooks"][hook.event].as_array().expect("a list");
             let group = groups.last().expect("ours is the last");
             assert_eq!(group["matcher"].as_str(), hook.matcher);
@@ -98,12 +101,12 @@ fn an_entry_that_is_different_is_changed_where_it_stands() {
     let wanted = text.replace("/old", "/new").replace("\"x\"", "\"claude-code\"");
     assert_eq!(changed, wanted);
 
-    let gated = put_hooks("", &entry("/p", Some("one")).hooks()).expect("hooks");
+    let gated = put_hooks("", &entry("/p/pearing-cli", Some("one")).hooks()).expect("hooks");
     let edited = gated.replace("Bash|Edit|MultiEdit|NotebookEdit|Write", "Edit");
-    let other = put_hooks(&edited, &entry("/p", Some("two")).hooks()).expect("hooks");
+    let other = put_hooks(&edited, &entry("/p/pearing-cli", Some("two")).hooks()).expect("hooks");
     assert_eq!(other, edited.replace("--lock one", "--lock two"), "a matcher is its owner's");
-    let ungated = put_hooks(&other, &entry("/p", None).hooks()).expect("hooks");
-    assert_eq!(ungated, put_hooks("", &entry("/p", None).hooks()).expect("hooks"));
+    let ungated = put_hooks(&other, &entry("/p/pearing-cli", None).hooks()).expect("hooks");
+    assert_eq!(ungated, put_hooks("", &entry("/p/pearing-cli", None).hooks()).expect("hooks"));
 }
 
 #[test]
@@ -111,7 +114,7 @@ fn a_hook_that_shares_its_group_leaves_the_others_there() {
     let text = "{\n  \"hooks\": {\n    \"SessionEnd\": [\n      {\n        \"hooks\": [\n          \
                 { \"type\": \"command\", \"command\": \"theirs\" }\n        ]\n      }\n    ]\n  \
                 }\n}\n";
-    let ours = "/p --profile claude-code hook claude-code";
+    let ours = "/p/pearing-cli --profile claude-code hook claude-code";
     let shared = text.replace(
         "\"theirs\" }",
         &format!("\"theirs\" }},\n          {{ \"type\": \"command\", \"command\": \"{ours}\" }}"),
@@ -122,7 +125,7 @@ fn a_hook_that_shares_its_group_leaves_the_others_there() {
 
 #[test]
 fn what_cannot_be_changed_is_refused_without_its_text() {
-    let server = entry("/p", None).server();
+    let server = entry("/p/pearing-cli", None).server();
     for (text, said) in [
         ("{\n  \"secret\": 1,\n  oops\n}", "line 3 is no JSON"),
         ("[\"secret\"]", "is no JSON object"),
@@ -136,10 +139,22 @@ fn what_cannot_be_changed_is_refused_without_its_text() {
         let why = put_server(text, &server).expect_err(text);
         assert!(why.starts_with(said) && !why.contains("secret"), "{text}: {why}");
     }
-    let hooks = entry("/p", None).hooks();
+    let hooks = entry("/p/pearing-cli", None).hooks();
     for text in ["{\"hooks\": []}", "{\"hooks\": {\"SessionEnd\": {}}}"] {
         assert!(put_hooks(text, &hooks).is_err(), "{text}");
     }
     let other = "{\"mcpServers\": {\"pearing\": {\"command\": \"x\", \"args\": [\"serve\"]}}}";
     assert_eq!(remove_server(other).as_deref(), Ok(other), "not ours");
+}
+
+#[test]
+fn a_hook_of_another_program_is_not_ours_and_one_of_ours_is_put_right() {
+    let theirs = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command",
+        "command": "acme hook claude-code --profile prod"}]}]}}"#;
+    assert_eq!(remove_hooks(theirs).as_deref(), Ok(theirs));
+    let [_, (put, _)] = edits();
+    let good = put("{}").expect("it is put in");
+    assert_eq!(put(&good.replace("\"timeout\": 15", "\"timeout\": 1")), Ok(good.clone()));
+    assert!(!are_hooks_off(&good));
+    assert!(are_hooks_off(&good.replacen('{', "{\"disableAllHooks\": true, ", 1)));
 }

@@ -30,10 +30,11 @@ use self::file::Foreign;
 use super::args::{SetupArgs, Vendor};
 use super::connection::{self, Said, UrlSource};
 use super::output::{Format, Output};
-use super::profiles::{self, ProfileName};
+use super::profiles::{self, Profile, ProfileName};
 use super::setup::id_of;
 use super::{Ended, Environment, Failure, fail};
-use crate::wire::problem::EXIT_DONE;
+use crate::client::{Client, ClientError};
+use crate::wire::problem::{Code, EXIT_DONE};
 
 impl Vendor {
     pub(super) const ALL: [Self; 2] = [Self::ClaudeCode, Self::Codex];
@@ -366,6 +367,22 @@ fn print(output: &mut Output, places: &[Place], entry: &Entry) -> Ended {
 }
 
 /// Takes our entries out, and forgets the profiles that nothing names any more.
+/// Whether a profile is an agent's, or of no use any more: then it was made here. A person's own
+/// login is nothing that setup has made.
+async fn is_agents(profile: &Profile) -> bool {
+    let Ok(client) = Client::new(&profile.url, &profile.token) else { return false };
+    match client.whoami().await {
+        Ok(who) => who.body.person.is_some(),
+        Err(ClientError::Problem(refused)) => refused.problem.code == Code::Unauthenticated,
+        Err(_) => false,
+    }
+}
+
+/// Whether a file of settings turns all hooks off.
+pub(super) fn are_hooks_off(text: &str) -> bool {
+    json::are_hooks_off(text)
+}
+
 async fn remove(said: Said<'_>, output: &mut Output, places: &[Place], vendor: Vendor) -> Ended {
     let changes = changes(places, Place::remove)?;
     let mut named = Vec::new();
@@ -391,6 +408,13 @@ async fn remove(said: Said<'_>, output: &mut Output, places: &[Place], vendor: V
         let Some(profile) = said.profile(&name)? else { continue };
         if still_used.contains(&name.to_string()) {
             output.message(&format!("profile {name} is kept: another entry names it"));
+            continue;
+        }
+        if !is_agents(&profile).await {
+            output.message(&format!(
+                "profile {name} is kept, since it is no agent's, or nobody can tell: \
+                 `pearing-cli logout --profile {name}` forgets it"
+            ));
             continue;
         }
         profiles::forget(said.path()?, &name).await?;

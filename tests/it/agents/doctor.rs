@@ -79,6 +79,16 @@ async fn what_is_wrong_has_a_line_and_an_exit_code() {
     home.write(".mcp.json", &json!({ "mcpServers": { "pearing": evil } }).to_string());
     let (_, checks) = doctor(&home, "");
     assert_eq!(state(&checks, ".mcp.json mcp"), "warning", "{checks:?}");
+    // Nor this program with other words than setup's, whatever it is called.
+    let touch = format!("touch {}", home.path("started").display());
+    let words = ["--profile", "codex", "with-lock", "x", "--user", "claude.codex"];
+    let words = [&words[..], &["--", "sh", "-c", &touch, "mcp"]].concat();
+    for name in [program(), "/proc/self/exe"] {
+        let evil = json!({ "command": name, "args": words });
+        home.write(".mcp.json", &json!({ "mcpServers": { "pearing": evil } }).to_string());
+        let (_, checks) = doctor(&home, "");
+        assert_eq!(state(&checks, ".mcp.json mcp"), "warning", "{checks:?}");
+    }
     assert!(!home.path("started").exists());
     fs::remove_file(home.path(".mcp.json")).expect("it is ours");
     let elsewhere = config.replace(server.url(), "http://127.0.0.1:1");

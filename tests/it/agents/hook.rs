@@ -131,6 +131,20 @@ async fn a_server_that_says_nothing_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_a_pipe_without_a_writer_holds_no_gate_open() {
+    let server = Server::start();
+    let (home, _) = gated(&server);
+    let pipe = home.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("it runs");
+    assert!(made.success());
+    let text = input("PreToolUse", &json!({})).to_string();
+    let mut command = home.cli("hook claude-code --profile claude-code");
+    command.arg("--config").arg(&pipe);
+    let ended = home.run(&mut command, &text);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+}
+
+#[tokio::test]
 async fn after_a_tool_what_is_held_is_extended_and_what_is_lost_is_told() {
     let mut server = Server::start();
     let (home, agent) = gated(&server);
@@ -170,7 +184,8 @@ async fn a_session_lets_go_of_what_it_took_at_its_end() {
     // Another session of the same identity goes on with what it took.
     let (mine, theirs) = (agent.hold("edit", 60).await, agent.hold("edit", 60).await);
     let asked = json!({ "type": "tool_use", "input": { "request_uuid": mine["request_uuid"] } });
-    let seen = json!({ "type": "tool_result", "content": [{ "text": theirs["ticket_id"] }] });
+    // As a list of tickets shows it to whoever looks.
+    let seen = json!({ "type": "tool_result", "content": [{ "text": theirs.to_string() }] });
     home.write("session.jsonl", &format!("{{}}\n{asked}\n{seen}\n"));
     end(json!({ "reason": "other", "transcript_path": home.path("session.jsonl") }));
     assert_eq!((state(&mine).await, state(&theirs).await), (json!("released"), json!("held")));
