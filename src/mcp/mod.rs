@@ -155,10 +155,8 @@ impl From<Told> for CallToolResult {
             Told::Answer(value) => (value, false),
             Told::Problem(value) => (value, true),
             Told::Nothing(why) => {
-                let detail = format!(
-                    "{why}. It may have been done: call again with the same \
-                                      arguments, the same request_uuid too"
-                );
+                let again = "call again with the same arguments, the same request_uuid too";
+                let detail = format!("{why}. It may have been done: {again}");
                 (json!({ "code": "unreachable", "detail": detail }), true)
             }
         };
