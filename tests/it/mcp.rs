@@ -12,15 +12,19 @@ use crate::support::{Client, Reply};
 /// A version of the protocol with a handshake.
 const VERSION: &str = "2025-11-25";
 
-/// Sends one message to `/mcp`, as a client of the protocol does.
-async fn send(client: &Client, message: &Value) -> Reply {
-    let request = client
+/// A request with one message to `/mcp`, as a client of the protocol makes it.
+fn request(client: &Client, message: &Value) -> reqwest::RequestBuilder {
+    client
         .request("POST", "/mcp")
         .header("Accept", "application/json, text/event-stream")
         .header("Content-Type", "application/json")
         .header("MCP-Protocol-Version", VERSION)
-        .body(message.to_string());
-    Client::send(request).await.expect("it is answered")
+        .body(message.to_string())
+}
+
+/// Sends one message to `/mcp`.
+async fn send(client: &Client, message: &Value) -> Reply {
+    Client::send(request(client, message)).await.expect("it is answered")
 }
 
 /// Calls a tool over `/mcp`: its result.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{VERSION, call, send};
+use super::{VERSION, call, request, send};
 use crate::support::{Client, PATIENCE, REPO, Relay, Server, eventually, pearing_cli, uuid};
 
 fn initialize(id: u32) -> Value {
@@ -185,14 +185,8 @@ async fn a_call_that_was_cut_off_in_the_middle_is_sent_again_and_gives_the_same_
     });
     let message = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
     relay.cut_early(1);
-    let request = through
-        .request("POST", "/mcp")
-        .header("Accept", "application/json, text/event-stream")
-        .header("Content-Type", "application/json")
-        .header("MCP-Protocol-Version", VERSION)
-        .body(message.to_string());
     // The stream breaks as soon as the first progress is told.
-    let cut = request.send().await;
+    let cut = request(&through, &message).send().await;
     let broke = match cut {
         Ok(response) => response.bytes().await.is_err(),
         Err(_) => true,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
 use pearing::domain::State;
@@ -28,9 +28,18 @@ pub(super) struct Ran {
     pub(super) said: String,
 }
 
-/// Runs the program to its end.
+/// Runs the program to its end, which is forced after two minutes (exit code 124): a server that
+/// should have refused to start would go on for ever.
 pub(super) fn run(words: &[&str]) -> Ran {
-    let mut command = pearing(words.iter().copied());
+    let tool = pearing(words.iter().copied());
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=5", "120"]).arg(tool.get_program()).args(tool.get_args());
+    for (name, value) in tool.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
     let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().expect("it runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ran { code: output.status.code(), out: text(&output.stdout), said: text(&output.stderr) }
